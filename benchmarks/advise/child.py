@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from benchmarks.advise.data import DESIGNS, Design, real
-from benchmarks.harness.measure import measured
+from benchmarks.harness.measure import measure_call
 from benchmarks.harness.version import source
 
 
@@ -26,7 +26,7 @@ def measure(part: str, data: str, seed: int) -> dict[str, Any]:
     from mixnorm import advise
 
     given = _data(part, data, seed)
-    advice, cost = measured(lambda: advise(given.X, given.y, groups=given.groups))
+    advice, cost = measure_call(lambda: advise(given.X, given.y, groups=given.groups))
     found = {"status": "ok", "seconds": cost.seconds, "wall_seconds": cost.wall}
     found |= {"peak_bytes": cost.total_bytes, "source": source()}
     found |= {"chosen": advice.best_norm_, "verdict": advice.verdict, "why": advice.why}

@@ -13,7 +13,7 @@ from rich.table import Table
 from benchmarks.advise.data import DESIGNS, REAL, VERDICTS
 from benchmarks.harness import terminal
 from benchmarks.harness.bar import Check
-from benchmarks.harness.commands import carried_out, check_names, names, verdict
+from benchmarks.harness.commands import check_names, names, run_command, verdict
 from benchmarks.harness.jobs import Record, Store, carry_out
 from benchmarks.harness.terminal import failure
 
@@ -40,7 +40,7 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all; returns 1 when ``--check`` found a miss, 130 when interrupted."""
     console = console or terminal.console()
     check_names(part=(args.part, PARTS), data=(args.data or (), (*DESIGNS, *REAL)))
-    return carried_out(args, console, run, report)
+    return run_command(args, console, run, report)
 
 
 def orders(args: argparse.Namespace) -> Iterator[Record]:
@@ -61,13 +61,13 @@ def run(args: argparse.Namespace, store: Store, console: Console) -> None:
         found = store.content.get("advise", {})
         if found.get(key, {}).get("status") == "ok":
             continue
-        record = order | measured(order)
+        record = order | run_order(order)
         store.put("advise", found | {key: record})
         console.print(f"{key:<32} {describe(record)}", highlight=False)
 
 
-def measured(order: Record) -> Record:
-    """Carry out one order in a process of its own."""
+def run_order(order: Record) -> Record:
+    """Run one order in its own process."""
     return carry_out(["benchmarks.advise.child", json.dumps(order)], WALL)
 
 

@@ -88,7 +88,7 @@ def main(args: argparse.Namespace) -> int:
         places = write_csv(Path(folder))
         for name, commands in lines(places, args.no_peers):
             rows.append(measure(name, commands, args.repeats, args.limit))
-            console().print(f"{name:<28} {described(rows[-1])}", highlight=False)
+            console().print(f"{name:<28} {describe(rows[-1])}", highlight=False)
     found = {row["name"]: row for row in rows}
     console().print(table(rows, found))
     missed = check(found)
@@ -191,8 +191,8 @@ def error_in(text: str) -> dict[str, float]:
     return {} if error is None else {"error": 100 * error}
 
 
-def described(row: dict[str, Any]) -> str:
-    """Return a finished line in a few words."""
+def describe(row: dict[str, Any]) -> str:
+    """Return a short description of a finished line."""
     if "failed" in row:
         return f"failed: {' '.join(row['failed'])}"
     return f"> {row['limit']:g} s" if "limit" in row else f"{row['seconds']:.2f} s"
@@ -208,7 +208,7 @@ def table(rows: list[dict[str, Any]], found: dict[str, dict[str, Any]]) -> Table
         theirs = row["name"].startswith("pandas") and "seconds" in ours
         if "seconds" not in row:
             least = f"> {row['limit'] / ours['seconds']:.1f} x" if theirs and "limit" in row else ""
-            made.add_row(row["name"], described(row), "", "", "", least)
+            made.add_row(row["name"], describe(row), "", "", "", least)
             continue
         pairs = [(row[unit], ours.get(unit, 1.0)) for unit in ("seconds", "cpu")]
         ratios = [f"{mine / other:.1f} x" if theirs else "" for mine, other in pairs]

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.defaults import other_pools, penguins
 from benchmarks.harness.drawn_tables import DRAWN
-from benchmarks.harness.measure import measured
+from benchmarks.harness.measure import measure_call
 
 SIZES = (5, 10, 20, 40)
 #: Penalties of the grid, in standard units of the columns.
@@ -112,14 +112,14 @@ def _path(X: Any, y: np.ndarray, alpha: float | str, splits: list[Any]) -> dict[
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fit = partial(model.fit, X_train, y[train])
-            costs.append(measured(fit)[1].seconds)
+            costs.append(measure_call(fit)[1].seconds)
         parts.append(scores(model, X[test], y[test]))
     kept = [size for size in parts[0] if all(size in part for part in parts)]
     mean = {size: np.mean([part[size] for part in parts], axis=0).tolist() for size in kept}
     return {"at": mean, "seconds": float(np.mean(costs))}
 
 
-def timed(data: str, repeats: int = 5) -> dict[str, Any]:
+def time_path(data: str, repeats: int = 5) -> dict[str, Any]:
     """Return the CPU seconds of a default path on all rows, the fastest of several after a first.
 
     Other work on the machine only adds to them.
@@ -131,12 +131,12 @@ def timed(data: str, repeats: int = 5) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = partial(ShareBoostClassifier(size).fit, X, y)
-        costs = [measured(fit)[1].seconds for _ in range(1 + repeats)]
+        costs = [measure_call(fit)[1].seconds for _ in range(1 + repeats)]
     return {"status": "ok", "seconds": min(costs[1:]), "first_seconds": costs[0]}
 
 
 if __name__ == "__main__":
     order = json.loads(sys.argv[1])
-    jobs = {"measure": measure, "timed": timed}
+    jobs = {"measure": measure, "timed": time_path}
     jobs |= {"penguins": penguins.measure, "pools": other_pools.measure}
     print(json.dumps(jobs[order.pop("job")](**order)))

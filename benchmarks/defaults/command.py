@@ -18,7 +18,7 @@ from benchmarks.defaults import other_pools, penguins
 from benchmarks.defaults.child import DATA, GRID, SIZES
 from benchmarks.harness import terminal
 from benchmarks.harness.bar import Check
-from benchmarks.harness.commands import carried_out, check_names, names, verdict
+from benchmarks.harness.commands import check_names, names, run_command, verdict
 from benchmarks.harness.jobs import Record, Store, carry_out, unpacked
 from benchmarks.harness.terminal import failure
 
@@ -57,7 +57,7 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all; returns 1 when ``--check`` found a miss, 130 when interrupted."""
     console = console or terminal.console()
     check_names(data=(args.data or (), DATA))
-    return carried_out(args, console, run, report)
+    return run_command(args, console, run, report)
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
@@ -87,13 +87,13 @@ def _keep(
     found = store.content.get("defaults", {})
     if found.get(key, {}).get("status") == "ok":
         return
-    record = measured(order, environment)
+    record = run_order(order, environment)
     store.put("defaults", found | {key: record})
     console.print(f"{key:<28} {describe(record)}", highlight=False)
 
 
-def measured(order: Record, environment: Mapping[str, str]) -> Record:
-    """Carry out one order in a process of its own."""
+def run_order(order: Record, environment: Mapping[str, str]) -> Record:
+    """Run one order in its own process."""
     return carry_out(["benchmarks.defaults.child", json.dumps(order)], WALL, environment)
 
 

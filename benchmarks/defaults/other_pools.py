@@ -12,7 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from benchmarks.harness.jobs import Record
-from benchmarks.harness.measure import measured
+from benchmarks.harness.measure import measure_call
 
 SETS = ("satimage", "letter", "pendigits")
 PENALTIES = ("auto", 1e-6, 1e-4, 1e-3, 1e-2)
@@ -45,7 +45,7 @@ def measure(data: str, pool: str) -> Record:
         model = ShareBoostClassifier(size, pool=used, alpha=alpha, random_state=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            _, cost = measured(partial(model.fit, X, y))
+            _, cost = measure_call(partial(model.fit, X, y))
         errors[str(alpha)] = 100.0 * float(np.mean(model.predict(X_test) != stored.y_test))
         seconds[str(alpha)] = cost.seconds
     return {"status": "ok", "errors": errors, "seconds": seconds}

@@ -1,4 +1,4 @@
-"""What ``mixnorm fit`` makes of drawn tables like the penguins': its choice, and its baseline.
+"""The choice and the baseline of ``mixnorm fit`` on drawn tables like the penguins.
 
 The baseline that it prints is compared with a pipeline of scikit-learn that a user would tune: the
 same folds, gaps filled and columns standardised within each, ``LogisticRegressionCV``.
@@ -30,7 +30,7 @@ def measure(seed: int) -> Record:
     """Run ``mixnorm fit -k 5`` on a table, and tune scikit-learn's pipeline on the same folds."""
     table = penguins(seed)
     began = time.process_time()
-    told = fitted(table)
+    told = fit_table(table)
     seconds = time.process_time() - began
     return {
         "status": "ok",
@@ -43,8 +43,8 @@ def measure(seed: int) -> Record:
     }
 
 
-def fitted(table: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Return what ``mixnorm fit --json`` prints about a table."""
+def fit_table(table: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Return the output of ``mixnorm fit --json`` for a table."""
     from mixnorm.cli import main
 
     with TemporaryDirectory() as folder:

@@ -118,12 +118,12 @@ def try_inputs(
                 started = record["number"]
             elif started is not None:
                 left.remove(started)
-                yield _died(started, ended, record["errors"])
+                yield record_crash(started, ended, record["errors"])
         if started is None:  # it came to the end, or to the last moment
             return
 
 
-def _died(number: int, code: int, errors: str) -> Record:
+def record_crash(number: int, code: int, errors: str) -> Record:
     reason = "never returned" if code == -signal.SIGPROF else f"the process ended with {code}"
     message = f"{reason} {errors.strip()[-400:]}"
     return {"number": number, "subject": "?", "kind": "failed", "message": message, "seconds": 0.0}

@@ -17,7 +17,7 @@ from benchmarks.fuzz.tables import (
     pick,
     scale_columns,
 )
-from benchmarks.fuzz.values import SHARED, known
+from benchmarks.fuzz.values import SHARED, find_values
 from benchmarks.fuzz.verdict import Outcome, judge, require, require_close, require_finite
 from mixnorm import losses
 from mixnorm.norms import MixedNorm, SchattenNorm, TraceNorm
@@ -135,7 +135,7 @@ def draw_kernels(rng: np.random.Generator) -> Outcome:
 
 def draw_pool(rng: np.random.Generator) -> Outcome:
     """Check the contract of a pool on drawn data."""
-    entry = known("ShareBoostClassifier", "pool")
+    entry = find_values("ShareBoostClassifier", "pool")
     assert entry is not None
     pool = entry[0](rng)
     while pool is None:

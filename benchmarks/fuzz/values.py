@@ -32,7 +32,7 @@ from mixnorm.pools import Boxes, Columns, Pieces, Products, Stumps, Union
 Draw = Callable[[np.random.Generator], Any]
 
 
-def between(low: float, high: float) -> Draw:
+def draw_between(low: float, high: float) -> Draw:
     """Return a function that draws a positive number, even in its logarithm."""
     return lambda rng: log_uniform(rng, low, high)
 
@@ -89,7 +89,7 @@ NOT_JOBS = (0, "a", 1.5)
 
 #: Parameter -> (how to draw an allowed value, values that must be refused).
 SHARED: dict[str, tuple[Draw, tuple[Any, ...]]] = {
-    "tol": (one_of(between(1e-8, 0.5)), (-1.0, "a", float("nan"))),
+    "tol": (one_of(draw_between(1e-8, 0.5)), (-1.0, "a", float("nan"))),
     "max_iter": (one_of(1, 2, 10, 1000), NOT_COUNTS),
     "fit_intercept": (one_of(True, False), NOT_BOOLS),
     "standardize": (one_of(True, False), NOT_BOOLS),
@@ -100,19 +100,19 @@ SHARED: dict[str, tuple[Draw, tuple[Any, ...]]] = {
     "cv": (one_of(2, 3), ([], 0, 1, "a", -2)),
     "average": (one_of(True, False), NOT_BOOLS),
     "shuffle": (one_of(True, False), NOT_BOOLS),
-    "C": (one_of(between(1e-8, 1e8)), NOT_POSITIVE),
+    "C": (one_of(draw_between(1e-8, 1e8)), NOT_POSITIVE),
     "p": (one_of(1.0, 1.2, 2.0, 50.0), (0.5, float("nan"), "a")),
     "tail": (one_of(1, 2, 8), (-1, 1.5, "a")),
     "floor": (one_of(0.01, 1e-6, 1.0), (-1.0, "a", float("nan"))),
     "bank": (one_of(_bank, _bank, lambda rng: gaussian_bank()), (3, "nonsense", LinearKernel)),
-    "beta": (one_of(between(1e-6, 1.0)), (-1.0, "a", float("nan"))),
+    "beta": (one_of(draw_between(1e-6, 1.0)), (-1.0, "a", float("nan"))),
     "solver": (one_of("exact", "mirror"), UNKNOWN),
     "epochs": (one_of(1, 3), NOT_COUNTS),
     "Cs": (one_of((1.0,), (0.1, 10.0)), ((), (-1.0,), "a", (float("nan"),))),
     "ps": (one_of((1.2,), (1.0, 2.0)), ((), (0.5,), "a")),
     "tails": (one_of((2,), (1, 8)), ((), (-1,), "a")),
     "betas": (one_of((0.01,), (1e-3, 0.1)), ((), (-1.0,), "a")),
-    "radius": (one_of(None, between(1e-3, 1e3)), (-1.0, "a", float("nan"))),
+    "radius": (one_of(None, draw_between(1e-3, 1e3)), (-1.0, "a", float("nan"))),
     "scoring": (one_of(None), ("nonsense", 3)),
     "kernel": (one_of("bank"), ("nonsense", 3)),
 }
@@ -144,15 +144,15 @@ def _options(rng: np.random.Generator) -> GreedyOptions | None:
     return GreedyOptions(**drawn)
 
 
-def _refused_options() -> list[GreedyOptions]:
+def _make_refused_options() -> list[GreedyOptions]:
     return [GreedyOptions(**{name: bad}) for name, (_, bads) in _OPTIONS.items() for bad in bads]
 
 
 _GREEDY: dict[str, tuple[Draw, tuple[Any, ...]]] = {
     "n_features_to_select": (one_of(None, 1, 2, 5, 10), (0, -1, 1.5, "a")),
-    "alpha": (one_of("auto", 0.0, between(1e-10, 1e3)), (-1.0, "a", float("nan"), None)),
+    "alpha": (one_of("auto", 0.0, draw_between(1e-10, 1e3)), (-1.0, "a", float("nan"), None)),
     "pool": (one_of(None, _pool, _pool), (3, "nonsense")),
-    "options": (_options, ("l1", {}, *_refused_options())),
+    "options": (_options, ("l1", {}, *_make_refused_options())),
 }
 _SHAREBOOST = _GREEDY | {
     "max_inputs": (one_of(None, 1, 3), (0, -1, "a")),
@@ -165,7 +165,7 @@ _CLASS_LOSS = {
 _VALUE_LOSS = {"loss": (one_of(None, "squared"), UNKNOWN)}
 _NORM = {
     "norm": (NORMS, BAD_NORMS),
-    "alpha": (one_of(between(1e-8, 1e3)), NEGATIVE),
+    "alpha": (one_of(draw_between(1e-8, 1e3)), NEGATIVE),
 }
 _NORM_CLASS_LOSS = {
     "loss": (one_of("logistic", "margin", "hinge", "squared_hinge"), UNKNOWN),
@@ -184,7 +184,7 @@ _ONLINE: dict[str, tuple[Draw, tuple[Any, ...]]] = {
         ("nonsense", 3),
     ),
     "learning_rate": (one_of("auto"), UNKNOWN),
-    "eta0": (one_of(None, between(1e-4, 10.0)), NOT_POSITIVE[:-2]),
+    "eta0": (one_of(None, draw_between(1e-4, 10.0)), NOT_POSITIVE[:-2]),
     "scale": (one_of(True, False), NOT_BOOLS),
     "conservative": (one_of(0.0, 0.01, 0.9), (-1.0, "a", float("nan"))),
     "block_size": (one_of(1, 3), NOT_COUNTS),
@@ -201,7 +201,7 @@ _TENSOR: dict[str, tuple[Draw, tuple[Any, ...]]] = {
         ("nonsense", 3),
     ),
     "q": (one_of(4, 2.5, 3, 6), (2, 1.0, "a", float("nan"))),
-    "gamma": (one_of(between(1e-6, 1e6)), NOT_POSITIVE[:-1]),
+    "gamma": (one_of(draw_between(1e-6, 1e6)), NOT_POSITIVE[:-1]),
     "gammas": (one_of(3, (1.0, 10.0)), (0, (), (-1.0,), "a")),
     "representation": (one_of("auto", "features", "tensor", "sampled", "low-rank"), UNKNOWN),
     "n_components": (one_of(None, 5, 50), NOT_COUNTS),
@@ -210,7 +210,7 @@ _TENSOR: dict[str, tuple[Draw, tuple[Any, ...]]] = {
 _GREEDY_MKL: dict[str, tuple[Draw, tuple[Any, ...]]] = {
     "n_kernels": (one_of(1, 3, 10), NOT_COUNTS),
     "algorithm": (one_of("gomp", "l1", "l2"), UNKNOWN),
-    "alpha": (one_of(between(1e-10, 1e3)), NOT_POSITIVE[1:]),
+    "alpha": (one_of(draw_between(1e-10, 1e3)), NOT_POSITIVE[1:]),
     "step": (one_of("line", "unit"), UNKNOWN),
     "n_steps": (one_of(None, 3), NOT_COUNTS),
     "scan": (one_of("auto", "exact", "factors"), UNKNOWN),
@@ -259,7 +259,7 @@ OWN: dict[str, dict[str, tuple[Draw, tuple[Any, ...]]]] = {
     "KernelMulticlassSVC": _MACHINE_LOSS
     | {
         "kernel": (one_of("rbf", "laplacian", "poly", "linear"), ("nonsense", 3)),
-        "gamma": (one_of("scale", "auto", between(1e-6, 1e3)), (-1.0, "a", float("nan"))),
+        "gamma": (one_of("scale", "auto", draw_between(1e-6, 1e3)), (-1.0, "a", float("nan"))),
         "degree": (one_of(1, 2, 5), (-1, 1.5, "a")),
         "coef0": (one_of(0.0, 1.0), ("a", float("nan"))),
         "memory": (one_of(2**31, "1GB"), (-1, "much")),
@@ -296,8 +296,8 @@ SHORT: dict[str, dict[str, Any]] = {
 }
 
 
-def known(estimator: str, parameter: str) -> tuple[Draw, tuple[Any, ...]] | None:
-    """Return how to draw a parameter of an estimator, or None where nothing is known of it."""
+def find_values(estimator: str, parameter: str) -> tuple[Draw, tuple[Any, ...]] | None:
+    """Return good and bad values of a parameter of an estimator, or None if it is not listed."""
     return OWN.get(estimator, {}).get(parameter) or SHARED.get(parameter)
 
 
@@ -307,14 +307,14 @@ def draw_parameters(
     """Return drawn parameters, and the name of one that must be refused ("" for none)."""
     found = dict(SHORT.get(estimator, {})) if rng.random() < 0.95 else {}
     for name in names:
-        entry = known(estimator, name)
+        entry = find_values(estimator, name)
         if entry is not None and rng.random() < 0.3:
             found[name] = entry[0](rng)
     refused = ""
     if rng.random() < 0.12:
-        choices = [name for name in names if known(estimator, name) is not None]
+        choices = [name for name in names if find_values(estimator, name) is not None]
         refused = pick(rng, choices)
-        bad = known(estimator, refused)
+        bad = find_values(estimator, refused)
         assert bad is not None
         value = pick(rng, bad[1])
         found[refused] = value() if callable(value) and not isinstance(value, type) else value

@@ -1,4 +1,4 @@
-"""What a result may be: right, or an error that names the argument."""
+"""The allowed results: a right one, or an error that names the argument."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Failure(Exception):
 
 @dataclass
 class Outcome:
-    """What became of one input."""
+    """The result of one input."""
 
     subject: str
     kind: str = "right"
@@ -90,7 +90,7 @@ def judge(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             work()
-        unexpected = [w for w in caught if not _allowed(w)]
+        unexpected = [w for w in caught if not _is_allowed(w)]
         if unexpected:
             first = unexpected[0]
             place = f"({Path(first.filename).name}:{first.lineno})"
@@ -114,7 +114,7 @@ def judge(
     return outcome
 
 
-def _allowed(warning: warnings.WarningMessage) -> bool:
+def _is_allowed(warning: warnings.WarningMessage) -> bool:
     if issubclass(warning.category, ALLOWED_WARNINGS):
         return True
     return bool(warning.category is UserWarning and REMARKS.search(str(warning.message)))

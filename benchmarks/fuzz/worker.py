@@ -19,7 +19,7 @@ from benchmarks.fuzz.verdict import LIMIT, Outcome
 _MEMORY = 8 * 2**30  # bytes that a process may ask for
 
 
-def timed(seed: int, number: int, kinds: tuple[str, ...]) -> tuple[Outcome, float]:
+def time_input(seed: int, number: int, kinds: tuple[str, ...]) -> tuple[Outcome, float]:
     """Try one input and return what became of it, and its CPU seconds.
 
     An input over the limit is tried again: the first time it may have compiled something.
@@ -44,7 +44,7 @@ def main(seed: int, numbers: list[int], kinds: list[str], until: float) -> None:
         if time.time() > until:
             break
         print(json.dumps({"number": number}), file=lines, flush=True)
-        outcome, seconds = timed(seed, number, tuple(kinds))
+        outcome, seconds = time_input(seed, number, tuple(kinds))
         record = {"number": number, "seconds": round(seconds, 3), **vars(outcome)}
         if outcome.kind != "failed":
             del record["message"], record["notes"]

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import splits
-from benchmarks.harness.measure import REPEATS, SHORT, limit_cpu, measured
+from benchmarks.harness.measure import REPEATS, SHORT, limit_cpu, measure_call
 from benchmarks.harness.methods import Method
 
 # A second call is always made where times are compared (all training rows); elsewhere only errors
@@ -45,20 +45,22 @@ def run(job: dict[str, Any], report: Path) -> None:
     split = splits.read(Path(job["folder"]), job["resampling"])
     X = method.convert(split.X)
     split = dataclasses.replace(split, X=X, X_test=method.convert(split.X_test))
-    _, cost = measured(method.setup)
+    _, cost = measure_call(method.setup)
     tell(import_seconds=cost.seconds, x_bytes=splits.matrix_bytes(X), rows=len(split.y))
 
     size = min(job["size"], method.most(X))
     tuned = job.get("tuned")
     if tuned is None:
         limit_cpu(job["limit"])
-        (tuned, _), cost = measured(lambda: counting(lambda: method.tune(X, split.y, size)))
+        (tuned, _), cost = measure_call(
+            lambda: count_failures(lambda: method.tune(X, split.y, size))
+        )
         if tuned:
             tell(search_seconds=cost.seconds, tuned=tuned)
 
     limit_cpu(job["limit"])
-    (fitted, stopped), first = measured(
-        lambda: counting(lambda: method.fit(X, split.y, size, **tuned))
+    (fitted, stopped), first = measure_call(
+        lambda: count_failures(lambda: method.fit(X, split.y, size, **tuned))
     )
     tell(
         unconverged=stopped,
@@ -75,13 +77,15 @@ def run(job: dict[str, Any], report: Path) -> None:
         later: list[float] = []
         while len(later) < (REPEATS if later and later[0] < SHORT else 1):
             limit_cpu(job["limit"])
-            _, cost = measured(lambda: counting(lambda: method.fit(X, split.y, size, **tuned)))
+            _, cost = measure_call(
+                lambda: count_failures(lambda: method.fit(X, split.y, size, **tuned))
+            )
             later.append(cost.seconds)
         tell(seconds=statistics.median(later), later_seconds=later, calls=1 + len(later))
 
 
-def counting(call: Callable[[], Any]) -> tuple[Any, int]:
-    """Return what ``call`` gives, and how many fits in it stopped before they had converged."""
+def count_failures(call: Callable[[], Any]) -> tuple[Any, int]:
+    """Return the result of ``call``, and the number of its fits that did not converge."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = call()

@@ -1,4 +1,4 @@
-"""What the benchmarks with a bar share: names, running what is missing, and the verdict."""
+"""Parts of benchmarks with a bar: names, the run of missing jobs, and the verdict."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check_names(**asked: tuple[Iterable[str], Collection[str]]) -> None:
             raise SystemExit(f"Unknown {kind} {unknown[0]!r}. Choose from {', '.join(known)}.")
 
 
-def carried_out(
+def run_command(
     args: argparse.Namespace,
     console: Console,
     run: Callable[[argparse.Namespace, Store, Console], Any],

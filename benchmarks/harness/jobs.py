@@ -99,7 +99,7 @@ class Store:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were taken on."""
+    """Return a description of the machine."""
     cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():

@@ -14,7 +14,7 @@ class OutOfTime(BaseException):
 
 @contextlib.contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise ``OutOfTime`` after so many CPU seconds, as soon as Python is reached again."""
+    """Raise ``OutOfTime`` after ``seconds`` of CPU time, as soon as Python code runs again."""
 
     def stop(*_: Any) -> None:
         raise OutOfTime

@@ -36,7 +36,7 @@ def cpu_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def measured(call: Callable[[], Result]) -> tuple[Result, Cost]:
+def measure_call(call: Callable[[], Result]) -> tuple[Result, Cost]:
     """Run ``call`` and return what it gave with what it cost.
 
     Memory is the highest resident size during the call less the resident size before it. On Linux

@@ -1,4 +1,4 @@
-"""What the harness asks of a method, ours or a peer's."""
+"""The interface of a method, ours or a peer's."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Method:
     once: bool = False
 
     def available(self) -> bool:
-        """Whether the library this method needs is installed."""
+        """Tell whether the library of this method is installed."""
         return not self.needs or importlib.util.find_spec(self.needs) is not None
 
     def setup(self) -> None:
@@ -130,8 +130,8 @@ class Ridged(Method):
         return sorted(found, key=lambda point: point.size)
 
 
-def used_rows(coef: np.ndarray) -> int:
-    """Number of features with any non-zero weight, ``coef`` having one row per feature."""
+def count_rows(coef: np.ndarray) -> int:
+    """Return the number of features with a non-zero weight; ``coef`` has one row per feature."""
     return int(np.count_nonzero(np.any(coef != 0, axis=1)))
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from benchmarks.harness.methods import Method, Point, Ridged, bisect_penalty, used_rows
+from benchmarks.harness.methods import Method, Point, Ridged, bisect_penalty, count_rows
 from benchmarks.harness.splits import Matrix
 from benchmarks.harness.tuning import best, folds, sizes_to
 
@@ -42,7 +42,7 @@ class Abess(Ridged):
             scores = np.asarray(X @ fitted.coef_) + fitted.intercept_
             return np.asarray(fitted.classes_[np.argmax(scores, axis=1)])
 
-        return [Point(size, used_rows(fitted.coef_), predict)]
+        return [Point(size, count_rows(fitted.coef_), predict)]
 
 
 class _Logistic:
@@ -135,7 +135,7 @@ class Skscope(Ridged):
             def predict(X: Matrix) -> np.ndarray:
                 return np.asarray(np.argmax(X @ W + b, axis=1))
 
-            return Point(count, used_rows(W), predict, seconds / total)
+            return Point(count, count_rows(W), predict, seconds / total)
 
         return [point(count, *kept[count]) for count in sorted(kept) if count > 0]
 
@@ -196,12 +196,14 @@ class SklearnL1(Method):
         counts = np.bincount(y) / len(y)
         largest = np.abs(X.T @ (np.eye(len(counts), dtype=X.dtype)[y] - counts)).max()
         penalty = bisect_penalty(
-            lambda value: used_rows(self.fit(X, y, size, C=1 / value).coef_.T), size, float(largest)
+            lambda value: count_rows(self.fit(X, y, size, C=1 / value).coef_.T),
+            size,
+            float(largest),
         )
         return {"C": 1 / penalty}
 
     def points(self, fitted: Any, size: int) -> Sequence[Point]:
-        return [Point(size, used_rows(fitted.coef_.T), fitted.predict)]
+        return [Point(size, count_rows(fitted.coef_.T), fitted.predict)]
 
 
 @dataclass(frozen=True)
@@ -259,12 +261,12 @@ class Spams(Method):
         largest = float(np.linalg.norm(gradient, ord=order, axis=1).max())
 
         def count(penalty: float) -> int:
-            return used_rows(self.fit(X, y, size, lambda1=penalty)[:-1])
+            return count_rows(self.fit(X, y, size, lambda1=penalty)[:-1])
 
         return {"lambda1": bisect_penalty(count, size, largest)}
 
     def points(self, fitted: Any, size: int) -> Sequence[Point]:
-        return [Point(size, used_rows(fitted[:-1]), lambda X: np.argmax(X @ fitted, axis=1))]
+        return [Point(size, count_rows(fitted[:-1]), lambda X: np.argmax(X @ fitted, axis=1))]
 
 
 @dataclass(frozen=True)

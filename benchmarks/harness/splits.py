@@ -20,7 +20,7 @@ Matrix = Any  # a float32 array, or a scipy CSR matrix
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a stored dataset becomes benchmark arrays."""
+    """The steps from a stored dataset to the arrays of a benchmark."""
 
     stored: str
     products: bool = False
@@ -59,7 +59,7 @@ RECIPES = {
 
 
 def is_sparse(X: Matrix) -> bool:
-    """Whether a matrix is one of scipy's sparse ones."""
+    """Tell whether a matrix is a sparse matrix of SciPy."""
     return bool(sparse.issparse(X))
 
 
@@ -74,10 +74,10 @@ def load(name: str) -> Split:
     """Build the benchmark arrays of one dataset."""
     if name not in RECIPES:
         raise ValueError(f"Unknown dataset {name!r}. Choose from {', '.join(RECIPES)}.")
-    return made(RECIPES[name])
+    return make_split(RECIPES[name])
 
 
-def made(recipe: Recipe) -> Split:
+def make_split(recipe: Recipe) -> Split:
     """Carry out a recipe."""
     X, y, X_test, y_test = parts(recipe.stored)
     if not recipe.standardise:
@@ -88,7 +88,7 @@ def made(recipe: Recipe) -> Split:
         largest = np.abs(X).max(axis=0)
         largest[largest == 0] = 1.0
         X, X_test = with_products(X / largest), with_products(X_test / largest)
-    X, X_test = standardised(X, X_test)
+    X, X_test = standardise(X, X_test)
     return Split(X, y, X_test, y_test)
 
 
@@ -98,7 +98,7 @@ def with_products(X: np.ndarray) -> np.ndarray:
     return np.hstack([X, X[:, left] * X[:, right]])
 
 
-def standardised(X: np.ndarray, X_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def standardise(X: np.ndarray, X_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Drop columns constant in ``X``; give the others mean 0 and variance 1 there."""
     keep = np.flatnonzero(np.ptp(X, axis=0) > 0)
     X, X_test = X[:, keep], X_test[:, keep]

@@ -69,8 +69,8 @@ def describe(record: Record) -> str:
     return f"{record['seconds']:.3g} s, {last['error']:.1f} % at {last['size']}"
 
 
-def listing(console: Console, datasets: Iterable[str], methods: Mapping[str, Method]) -> None:
-    """Print what can be asked for."""
+def print_choices(console: Console, datasets: Iterable[str], methods: Mapping[str, Method]) -> None:
+    """Print the names of datasets and methods."""
     console.print("datasets: " + ", ".join(datasets))
     for name, method in methods.items():
         state = "" if method.available() else f"  [red]needs {method.needs}, not installed[/]"

@@ -1,4 +1,4 @@
-"""Which version of mixnorm was measured."""
+"""The version of mixnorm that was measured."""
 
 from __future__ import annotations
 

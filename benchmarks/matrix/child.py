@@ -15,11 +15,11 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.measure import REPEATS, SHORT, limit_cpu, measured
+from benchmarks.harness.measure import REPEATS, SHORT, limit_cpu, measure_call
 from benchmarks.matrix.classes import LARGEST_PEERS, TRACE_PEERS
 from benchmarks.matrix.classes import PEERS as CLASS_PEERS
 from benchmarks.matrix.data import Place, read
-from benchmarks.matrix.methods import Solver, judged, loosest
+from benchmarks.matrix.methods import Solver, compute_gaps, loosest
 from benchmarks.matrix.ours import Classifier, Regressor, Search
 from benchmarks.matrix.ours import Path as ClassifierPath
 from benchmarks.matrix.tasks import LOW_RANK_PEERS
@@ -58,18 +58,18 @@ def run(order: dict[str, Any], report: Path) -> None:
         return
 
     inputs, tol = solver.convert(problem), order["tol"] or problem.tol
-    _, cost = measured(solver.setup)
+    _, cost = measure_call(solver.setup)
     tell(import_seconds=cost.seconds, tol=tol, asked=problem.tol)
     limit_cpu(order["limit"])
-    fitted, first = measured(lambda: solver.solve(inputs, problem, tol))
+    fitted, first = measure_call(lambda: solver.solve(inputs, problem, tol))
     costs = {"seconds": first.seconds, "first_seconds": first.seconds, "calls": 1}
     tell(peak_bytes=first.peak_bytes, peak_total_bytes=first.total_bytes, **costs)
-    tell(claimed=solver.claimed(fitted), **judged(problem, solver.models(fitted, problem)))
+    tell(claimed=solver.claimed(fitted), **compute_gaps(problem, solver.models(fitted, problem)))
     del fitted
     later: list[float] = []
     while len(later) < (REPEATS if later and later[0] < SHORT else 1):
         limit_cpu(order["limit"])
-        _, cost = measured(lambda: solver.solve(inputs, problem, tol))
+        _, cost = measure_call(lambda: solver.solve(inputs, problem, tol))
         later.append(cost.seconds)
     tell(seconds=statistics.median(later), later_seconds=later, calls=1 + len(later))
 

@@ -12,13 +12,13 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.harness import terminal
-from benchmarks.harness.commands import carried_out, check_names, names, verdict
+from benchmarks.harness.commands import check_names, names, run_command, verdict
 from benchmarks.harness.jobs import Record, Store, run_module
 from benchmarks.harness.terminal import failure
 from benchmarks.matrix import data, processes, real_data
 from benchmarks.matrix.child import solvers
 from benchmarks.matrix.data import Place
-from benchmarks.matrix.ours import installed
+from benchmarks.matrix.ours import is_installed
 from benchmarks.matrix.report import checks, problem_table, truth_table
 
 PARTS = ("multitask", "multiclass", "trace", "truth", "real")
@@ -44,7 +44,7 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all methods; returns 1 when ``--check`` found a miss, 130 when interrupted."""
     console = console or terminal.console()
     check_names(part=(args.part, PARTS))
-    return carried_out(args, console, run, report)
+    return run_command(args, console, run, report)
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
@@ -74,11 +74,11 @@ def _run_place(
         key = f"{place.key}/{method}"
         found = store.content.get("matrix", {})
         skipped = args.methods and method not in args.methods
-        if skipped or _finished(found.get(key), args.limit):
+        if skipped or _is_finished(found.get(key), args.limit):
             continue
         python = pythons.get(solver.environment)
         here = python and processes.importable(python, solver.needs)
-        if not here or (solver.ours and not installed()):
+        if not here or (solver.ours and not is_installed()):
             record: Record = {"status": "absent", **dataclasses.asdict(place), "method": method}
         else:
             data.write(place, scratch)
@@ -87,8 +87,8 @@ def _run_place(
         console.print(f"{key:<44} {describe(record)}", highlight=False)
 
 
-def _finished(record: Record | None, limit: float) -> bool:
-    """Whether a record stands: not a failure, nothing absent, no lower limit than this one."""
+def _is_finished(record: Record | None, limit: float) -> bool:
+    """Tell whether a record is complete: no failure, nothing missing, no lower limit than this."""
     if record is None:
         return False
     late = record["status"] == "timeout" and record["limit"] >= limit
@@ -98,7 +98,7 @@ def _finished(record: Record | None, limit: float) -> bool:
 def _run_truth(store: Store, console: Console) -> None:
     if "truth" in store.content:
         return
-    if not installed():
+    if not is_installed():
         console.print("truth: this mixnorm has no MixedNormClassifier; left out.")
         return
     store.put("truth", run_module(["benchmarks.matrix.truth"]))

@@ -28,7 +28,7 @@ GAPS = {"multitask": 1e-6, "multiclass": 1e-3, "trace": 1e-4}
 
 @dataclass(frozen=True)
 class Place:
-    """Where a problem stands in the results: part, data and norm."""
+    """The key of a problem in the results: part, data and norm."""
 
     part: str
     data: str

@@ -25,7 +25,7 @@ class Problem:
 
     @property
     def outputs(self) -> int:
-        """Number of tasks or classes."""
+        """The number of tasks or classes."""
         return self.target.shape[1] if self.loss == "squared" else int(self.target.max()) + 1
 
     @property

@@ -1,4 +1,4 @@
-"""What ``benchmarks.matrix`` asks of a solver, ours or a peer's."""
+"""The interface of a solver in ``benchmarks.matrix``, ours or a peer's."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def search(
     return best
 
 
-def judged(problem: Problem, models: Sequence[Model]) -> dict[str, Any]:
-    """Return what the shared gap function says of some solutions."""
+def compute_gaps(problem: Problem, models: Sequence[Model]) -> dict[str, Any]:
+    """Return the gaps of some solutions by the shared gap function."""
     values = [value(problem, model.W, model.alpha) for model in models]
     worst = max(values, key=lambda each: each.relative)
     last = models[-1]
@@ -116,7 +116,7 @@ def loosest(solver: Solver, problem: Problem) -> Iterator[dict[str, Any]]:
 
     def tried(place: int) -> dict[str, Any]:
         tol = solver.grid[place]
-        found = judged(problem, solver.models(solver.solve(inputs, problem, tol), problem))
+        found = compute_gaps(problem, solver.models(solver.solve(inputs, problem, tol), problem))
         return {"tol": tol, "relative_gap": found["relative_gap"]}
 
     last = len(solver.grid) - 1

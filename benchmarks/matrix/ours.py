@@ -109,8 +109,8 @@ class Search(Classifier):
         return None
 
 
-def installed() -> bool:
-    """Whether this mixnorm has the estimators."""
+def is_installed() -> bool:
+    """Tell whether this mixnorm has the estimators."""
     try:
         from mixnorm import MixedNormClassifier, MixedNormRegressor  # noqa: F401
     except ImportError:

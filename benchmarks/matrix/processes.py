@@ -50,7 +50,7 @@ def _create(name: str, python: Path) -> None:
 
 
 def importable(python: str, module: str) -> bool:
-    """Whether a Python of ours has a library."""
+    """Tell whether one of our Python environments has a library."""
     code = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
     done = subprocess.run(
         [python, "-c", code, module.split(".")[0]], env=child_environment(), check=False

@@ -85,7 +85,7 @@ def quarter_of_each(task: np.ndarray, seed: int) -> np.ndarray:
 
 def by_task(X: np.ndarray, y: np.ndarray, task: np.ndarray, test: np.ndarray) -> Tasks:
     """Return tasks with rows of their own; the targets keep their common unit."""
-    X, y = standardised(X, ~test), y - y[~test].mean()
+    X, y = standardise(X, ~test), y - y[~test].mean()
     own = [task == name for name in np.unique(task)]
     parts = [[(X[rows & part], y[rows & part]) for rows in own] for part in (~test, test)]
     return Tasks(*parts)
@@ -93,12 +93,12 @@ def by_task(X: np.ndarray, y: np.ndarray, task: np.ndarray, test: np.ndarray) ->
 
 def several_outputs(X: np.ndarray, Y: np.ndarray, test: np.ndarray) -> Tasks:
     """Return one task per column of ``Y``, each standardised: they have no unit in common."""
-    X, Y = standardised(X, ~test), standardised(Y, ~test)
+    X, Y = standardise(X, ~test), standardise(Y, ~test)
     parts = [[(X[part], column[part]) for column in Y.T] for part in (~test, test)]
     return Tasks(*parts, shared=True)
 
 
-def standardised(X: np.ndarray, train: np.ndarray) -> np.ndarray:
+def standardise(X: np.ndarray, train: np.ndarray) -> np.ndarray:
     """Return columns of mean 0 and variance 1 on the training rows."""
     size = X[train].std(axis=0)
     made: np.ndarray = (X - X[train].mean(axis=0)) / np.where(size > 0, size, 1.0)
@@ -133,17 +133,17 @@ def independent_alike(tasks: Tasks) -> Found:
     return [Ridge(best).fit(X, y).predict(new) for (X, y), (new, _) in pairs], {"alpha": best}
 
 
-def pooled(tasks: Tasks, *, intercepts: bool = False) -> Found:
+def fit_pooled(tasks: Tasks, *, intercepts: bool = False) -> Found:
     """Fit one ridge regression to all rows; ``intercepts`` adds an indicator of each task."""
     from sklearn.linear_model import RidgeCV
 
-    train, test = (_pooled_columns(part, intercepts) for part in (tasks.train, tasks.test))
+    train, test = (_make_pooled_columns(part, intercepts) for part in (tasks.train, tasks.test))
     y = np.concatenate([own for _, own in tasks.train])
     model = RidgeCV(RIDGES).fit(np.concatenate(train), y)
     return [model.predict(X) for X in test], {"alpha": float(model.alpha_)}
 
 
-def _pooled_columns(
+def _make_pooled_columns(
     part: Sequence[tuple[np.ndarray, np.ndarray]], intercepts: bool
 ) -> list[np.ndarray]:
     if not intercepts:
@@ -185,8 +185,8 @@ def under_norm(tasks: Tasks, norm: str, *, intercepts: str = "free") -> Found:
     return found, {"alpha_share": share, "features": len(model.support_), "rank": model.rank_}
 
 
-def beyond_pooled(tasks: Tasks, norm: str) -> Found:
-    """Learn under a norm what the pooled ridge regression leaves: how tasks differ from it."""
+def fit_beyond_pooled(tasks: Tasks, norm: str) -> Found:
+    """Learn the differences of tasks from the pooled ridge regression, with a norm."""
     from sklearn.linear_model import RidgeCV
 
     X, y = (np.concatenate(parts) for parts in zip(*tasks.train, strict=True))
@@ -201,21 +201,21 @@ METHODS: dict[str, Callable[[Tasks], Found]] = {
     "task means": task_means,
     "independent ridge": independent,
     "independent ridge, one alpha": independent_alike,
-    "pooled ridge": pooled,
-    "pooled ridge, task intercepts": lambda tasks: pooled(tasks, intercepts=True),
+    "pooled ridge": fit_pooled,
+    "pooled ridge, task intercepts": lambda tasks: fit_pooled(tasks, intercepts=True),
     "l2,1": lambda tasks: under_norm(tasks, "l2,1"),
     "trace": lambda tasks: under_norm(tasks, "trace"),
     "l2,1, intercepts too": lambda tasks: under_norm(tasks, "l2,1", intercepts="in the norm"),
     "trace, intercepts too": lambda tasks: under_norm(tasks, "trace", intercepts="in the norm"),
-    "pooled ridge + l2,1": lambda tasks: beyond_pooled(tasks, "l2,1"),
-    "pooled ridge + trace": lambda tasks: beyond_pooled(tasks, "trace"),
+    "pooled ridge + l2,1": lambda tasks: fit_beyond_pooled(tasks, "l2,1"),
+    "pooled ridge + trace": lambda tasks: fit_beyond_pooled(tasks, "trace"),
 }
 
 
 # --- the measuring process
 
 
-def explained(targets: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> dict[str, float]:
+def score_fit(targets: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> dict[str, float]:
     """Return the share of the test rows' variance that is explained, in percent.
 
     ``all``: the variance around the mean of all rows. ``within``: the variance around each task's
@@ -236,7 +236,7 @@ def measure(data: str, split: int, methods: Iterable[str]) -> dict[str, Any]:
     for name in methods:
         began = cpu_seconds()
         found, facts = METHODS[name](tasks)
-        figures[name] = explained(targets, found) | facts | {"seconds": cpu_seconds() - began}
+        figures[name] = score_fit(targets, found) | facts | {"seconds": cpu_seconds() - began}
     return figures
 
 

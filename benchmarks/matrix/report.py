@@ -75,7 +75,7 @@ def _cells(record: Record, ours: Record | None) -> tuple[str, ...]:
         return (f"{record.get('tol', 0):.0e}", *[""] * 4, f"{sign}{spent:g}", "", "", ratio)
     return (
         f"{record['tol']:.0e}",
-        f"{record['relative_gap']:.1e}" + ("" if reached(record) else " !"),
+        f"{record['relative_gap']:.1e}" + ("" if is_reached(record) else " !"),
         f"{record['objective']:.7g}",
         str(record["features"]),
         str(record.get("rank", "")),
@@ -86,8 +86,8 @@ def _cells(record: Record, ours: Record | None) -> tuple[str, ...]:
     )
 
 
-def reached(record: Record) -> bool:
-    """Whether the gap at the solution is what was asked, but for rounding."""
+def is_reached(record: Record) -> bool:
+    """Tell whether the gap at the solution is small enough, up to rounding."""
     return bool(record["relative_gap"] <= record["asked"] * (1 + 1e-6))
 
 
@@ -131,7 +131,7 @@ def checks(found: Mapping[str, Record], truth: Sequence[Mapping[str, Any]]) -> I
 def _multitask(place: Place, found: Mapping[str, Record]) -> Iterator[Check]:
     ours = found.get(f"{place.key}/{OURS}", {"status": "absent"})
     peers = {name: found.get(f"{place.key}/{name}", {"status": "absent"}) for name in RIVALS}
-    usable = {n: each for n, each in peers.items() if each["status"] == "ok" and reached(each)}
+    usable = {n: each for n, each in peers.items() if each["status"] == "ok" and is_reached(each)}
     asked = f"<= best of {', '.join(RIVALS)}"
     if ours["status"] != "ok" or not usable:
         yield Check("multitask", place.data, asked)
@@ -197,4 +197,4 @@ def _ratio(
 
 def _gap(group: str, label: str, ours: Record) -> Check:
     text = f"{ours['relative_gap']:.1e}"
-    return Check(group, f"{label}: gap", f"<= {ours['asked']:g}", text, reached(ours))
+    return Check(group, f"{label}: gap", f"<= {ours['asked']:g}", text, is_reached(ours))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from benchmarks.harness.measure import measured
+from benchmarks.harness.measure import measure_call
 
 CLASSES = 10
 DENSITY = 0.2  # share of entries that are not zero, about that of mnist
@@ -53,7 +53,7 @@ def double(X: np.ndarray, folder: Path) -> np.ndarray:
     return X / 255
 
 
-def mapped(values: np.ndarray, folder: Path) -> np.ndarray:
+def map_values(values: np.ndarray, folder: Path) -> np.ndarray:
     """Return a read-only memory map of an array whose pages are all loaded."""
     folder.mkdir(exist_ok=True)
     np.save(folder / "X.npy", values)
@@ -71,8 +71,8 @@ KINDS: dict[str, Callable[[np.ndarray, Path], Any]] = {
     "float64, Fortran": lambda X, folder: np.asfortranarray(double(X, folder)),
     "uint8": lambda X, folder: X,
     "int32": lambda X, folder: X.astype(np.int32),
-    "read-only map": lambda X, folder: mapped(single(X, folder), folder),
-    "float64, read-only map": lambda X, folder: mapped(double(X, folder), folder),
+    "read-only map": lambda X, folder: map_values(single(X, folder), folder),
+    "float64, read-only map": lambda X, folder: map_values(double(X, folder), folder),
     "CSR": lambda X, folder: sparse.csr_array(single(X, folder)),
     "CSC": lambda X, folder: sparse.csc_array(single(X, folder)),
 }
@@ -101,7 +101,7 @@ def measure(
         drawn, y = draw(rows, columns)
         X = KINDS[kind](drawn, Path(folder) / "all")
         del drawn
-        _, cost = measured(lambda: fit(X, y))
+        _, cost = measure_call(lambda: fit(X, y))
         size = matrix_bytes(X)
     return {"x_bytes": size, "peak_bytes": cost.peak_bytes, "seconds": cost.seconds}
 

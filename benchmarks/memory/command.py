@@ -53,7 +53,7 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
             if found.get(key, {}).get("status") != "ok":
                 record = measure(estimator, kind, args.rows, args.columns)
                 store.put("memory", found | {key: record})
-                console.print(f"{key:<56} {described(record)}", highlight=False)
+                console.print(f"{key:<56} {describe(record)}", highlight=False)
     records = store.content.get("memory", {})
     console.print(table(records))
     return int(any(record["status"] != "ok" for record in records.values()))
@@ -69,8 +69,8 @@ def measure(estimator: str, kind: str, rows: int, columns: int, call: str = "fit
     return order | made | {"status": "ok"}
 
 
-def described(record: Record) -> str:
-    """Return a finished case in a few words."""
+def describe(record: Record) -> str:
+    """Return a short description of a finished case."""
     if record["status"] != "ok":
         return "failed: " + record["message"].strip().splitlines()[-1]
     return f"{record['peak_bytes'] / record['x_bytes']:.2f} beside X"

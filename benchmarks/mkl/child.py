@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.limit import OutOfTime, limited
-from benchmarks.harness.measure import REPEATS, SHORT, Cost, measured
+from benchmarks.harness.measure import REPEATS, SHORT, Cost, measure_call
 from benchmarks.harness.version import source
 from benchmarks.mkl.data import WIDTHS, Kernels, Rows, everything, kernels, split, synthetic
 from benchmarks.mkl.methods import METHODS, Inputs, Method, Outcome, facts_of
@@ -46,7 +46,7 @@ def on_stack(data: str, method: Method, limit: float) -> dict[str, Any]:
     """Return CPU seconds, accuracy and memory of one method on stored kernels."""
     made = kernels(split(data))
     stack, few = made.K.nbytes, made.few(FEW)
-    _, loaded = measured(lambda: warmed(method, few))
+    _, loaded = measure_call(lambda: warm_up(method, few))
     inputs, y_test = method.convert(made), made.y_test
     del made  # only what the method holds is left
     (outcome, first), later = calls(method, inputs, limit)
@@ -63,8 +63,8 @@ def on_stack(data: str, method: Method, limit: float) -> dict[str, Any]:
     return found | outcome.facts | ({"source": source()} if method.ours else {})
 
 
-def warmed(method: Method, few: Kernels) -> None:
-    """Import, load and compile what a call needs: the memory of that is not the data's."""
+def warm_up(method: Method, few: Kernels) -> None:
+    """Import, load and compile the code of a call, whose memory is not that of the data."""
     method.setup()
     method.run(method.convert(few))
 
@@ -72,10 +72,10 @@ def warmed(method: Method, few: Kernels) -> None:
 def calls(method: Method, inputs: Inputs, limit: float) -> tuple[tuple[Outcome, Cost], list[float]]:
     """Return the first call, and the CPU seconds of later ones: several where they are short."""
     with limited(limit):
-        outcome, first = measured(lambda: method.run(inputs))
+        outcome, first = measure_call(lambda: method.run(inputs))
     later: list[float] = []
     while first.seconds < LONG and len(later) < (REPEATS if later and later[0] < SHORT else 1):
-        later.append(measured(lambda: method.run(inputs))[1].seconds)
+        later.append(measure_call(lambda: method.run(inputs))[1].seconds)
     return (outcome, first), later
 
 
@@ -91,9 +91,9 @@ def on_rows(rows: Rows, limit: float) -> dict[str, Any]:
         model = MKLClassifier(bank).fit(X, y)
         return Outcome(model.predict(rows.X_test), facts_of(model))
 
-    _, loaded = measured(lambda: run(rows.X[:500], rows.y[:500]))
+    _, loaded = measure_call(lambda: run(rows.X[:500], rows.y[:500]))
     with limited(limit):
-        outcome, cost = measured(lambda: run(rows.X, rows.y))
+        outcome, cost = measure_call(lambda: run(rows.X, rows.y))
     return outcome.facts | {
         "rows": len(rows.y),
         "tested": len(rows.y_test),

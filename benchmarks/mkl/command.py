@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.harness import terminal
-from benchmarks.harness.commands import carried_out, check_names, names, verdict
+from benchmarks.harness.commands import check_names, names, run_command, verdict
 from benchmarks.harness.jobs import Record, Store, run_module
 from benchmarks.harness.terminal import failure, status
 from benchmarks.mkl.data import TABLE1
@@ -48,7 +48,7 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all methods; returns 1 when ``--check`` found a miss, 130 when interrupted."""
     console = console or terminal.console()
     check_names(part=(args.part, PARTS), data=(args.data, TABLE1), method=(args.methods, METHODS))
-    return carried_out(args, console, run, report)
+    return run_command(args, console, run, report)
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:

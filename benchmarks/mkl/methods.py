@@ -1,4 +1,4 @@
-"""What ``benchmarks.mkl`` times: our kernel learners and the others', on the same stack."""
+"""The methods of ``benchmarks.mkl``: our kernel learners and others, on the same stack."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Method:
     ours: ClassVar[bool] = False
 
     def available(self) -> bool:
-        """Whether the library is installed."""
+        """Tell whether the library is installed."""
         return importlib.util.find_spec(self.needs) is not None
 
     def setup(self) -> None:

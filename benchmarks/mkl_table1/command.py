@@ -11,13 +11,13 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.harness import terminal
-from benchmarks.harness.commands import carried_out, check_names, names, verdict
+from benchmarks.harness.commands import check_names, names, run_command, verdict
 from benchmarks.harness.jobs import Record, Store
 from benchmarks.harness.terminal import failure
 from benchmarks.mkl.data import TABLE1
 from benchmarks.mkl_table1.methods import GRIDS, METHODS, available
 from benchmarks.mkl_table1.processes import records
-from benchmarks.mkl_table1.report import checks, flagged, tables
+from benchmarks.mkl_table1.report import checks, list_differences, tables
 
 SETTINGS = ("grid", "folds", "rows")  # that all records of a file must share
 
@@ -43,7 +43,7 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all splits; returns 1 when ``--check`` found a miss, 130 when interrupted."""
     console = console or terminal.console()
     check_names(data=(args.data, TABLE1), method=(args.methods, METHODS))
-    return carried_out(args, console, run, report)
+    return run_command(args, console, run, report)
 
 
 def same_settings(args: argparse.Namespace, store: Store) -> None:
@@ -129,6 +129,6 @@ def report(store: Store, console: Console) -> bool:
     found = store.content.get("table1", {})
     for table in tables(found):
         console.print(table)
-    far = flagged(found)
+    far = list_differences(found)
     console.print(f"{len(far)} cells differ from the paper's: {', '.join(far) or 'none'}.")
     return verdict(list(checks(found)), store, console, found.values())

@@ -272,5 +272,5 @@ NEEDS = {"easymkl": "MKLpy", "himalaya": "himalaya"}
 
 
 def available(method: str) -> bool:
-    """Whether what a method needs is installed."""
+    """Tell whether the libraries of a method are installed."""
     return importlib.util.find_spec(NEEDS.get(method, "mixnorm")) is not None

@@ -42,7 +42,7 @@ class Figure:
 
     @property
     def sure(self) -> bool:
-        """Whether there is a standard error."""
+        """Tell whether there is a standard error."""
         return not math.isnan(self.error)
 
     def text(self, sign: str = "") -> str:
@@ -52,7 +52,7 @@ class Figure:
 
 
 class Results:
-    """What was found, by dataset and method."""
+    """The results, by dataset and method."""
 
     def __init__(self, found: Found) -> None:
         self.by_split: dict[tuple[str, str], dict[int, Record]] = {}
@@ -156,13 +156,13 @@ def _less(figure: Figure, cell: paper.Cell) -> str:
 
 
 def differs(figure: Figure, cell: paper.Cell) -> bool:
-    """Whether a mean is more than two standard errors of the difference from the paper's."""
+    """Tell whether a mean differs from the paper's by more than two standard errors."""
     return figure.sure and abs(figure.mean - cell.mean) > ERRORS * math.hypot(
         figure.error, cell.error
     )
 
 
-def flagged(found: Found) -> list[str]:
+def list_differences(found: Found) -> list[str]:
     """Return the cells that differ from the paper's."""
     results = Results(found)
     return [
@@ -216,14 +216,14 @@ def _above(data: str, other: str, results: Results) -> Check:
     if pair is None:
         return Check("all sets", name, asked)
     ours, _, figure = pair
-    return Check("all sets", name, asked, f"{figure.text('+')} ({ours})", reached(figure))
+    return Check("all sets", name, asked, f"{figure.text('+')} ({ours})", is_reached(figure))
 
 
 def _rivals(results: Results) -> Check:
     name = f"sets with less {' and '.join(RIVALS)}, the best"
     asked = f">= -1 s.e. on {MOST_SETS} of {len(TABLE1)}"
     pairs = {data: results.against(data, RIVALS) for data in TABLE1}
-    known = {data: reached(pair[2]) for data, pair in pairs.items() if pair}
+    known = {data: is_reached(pair[2]) for data, pair in pairs.items() if pair}
     if not known:
         return Check("most sets", name, asked)
     good, unknown = sum(known.values()), len(TABLE1) - len(known)
@@ -233,6 +233,6 @@ def _rivals(results: Results) -> Check:
     return Check("most sets", name, asked, text, passed)
 
 
-def reached(figure: Figure) -> bool:
-    """Whether a difference is above zero, or within one standard error of it."""
+def is_reached(figure: Figure) -> bool:
+    """Tell whether a difference is above zero, or within one standard error of zero."""
     return figure.mean >= -figure.error - 1e-9  # differences are multiples of one test row

@@ -65,14 +65,14 @@ def measure(
     """Fit one method and return errors, seconds, rates and memory."""
     chosen = settings(variant, quick=quick, device=device)
     if method == "mixnorm":
-        with _dispatched(device):
+        with _dispatch_arrays(device):
             return ours(chosen, device, holdout=holdout) | {"threads": threads, "source": source()}
     return peer(method, chosen, threads, holdout=holdout) | {"threads": threads}
 
 
 @contextlib.contextmanager
-def _dispatched(device: str) -> Iterator[None]:
-    """Leave arrays in their namespace where they are not NumPy's."""
+def _dispatch_arrays(device: str) -> Iterator[None]:
+    """Keep arrays of other libraries than NumPy in their namespace."""
     from sklearn import config_context
 
     with config_context(array_api_dispatch=True) if device != "cpu" else contextlib.nullcontext():
@@ -94,7 +94,7 @@ def ours(chosen: Variant, device: str, *, holdout: bool) -> dict[str, Any]:
         images = with_copies(images, chosen.copies, chosen.deformations, chosen.weight)
     with clock.stage("upright"):
         images = set_upright(images) if chosen.upright else images
-    model = fitted(chosen, images, clock)
+    model = fit_model(chosen, images, clock)
     seconds = clock.seconds | {"whole": clock.now() - began}
     return {
         "images": len(images.X),
@@ -109,8 +109,8 @@ def ours(chosen: Variant, device: str, *, holdout: bool) -> dict[str, Any]:
     }
 
 
-def fitted(chosen: Variant, images: Images, clock: Clock) -> Any:
-    """Learn templates, then fit; the engine tells how much of that were rounds."""
+def fit_model(chosen: Variant, images: Images, clock: Clock) -> Any:
+    """Learn templates, then fit; the engine reports the time of the rounds."""
     from mixnorm import GreedyOptions, ShareBoostClassifier
     from mixnorm.pools import Patches
 
@@ -144,11 +144,11 @@ def warm_up(chosen: Variant, device: str) -> None:
     small = dataclasses.replace(chosen, features=WARM_FEATURES, patches=patches)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # noise has few different patches
-        pool = fitted(small, images, Clock(device)).pool
+        pool = fit_model(small, images, Clock(device)).pool
         atoms = sum(map(len, pool.template_sets())) * int(np.prod(pool.masks))
         # Less than four bytes for an entry, and more than the two of half precision.
         tight = {**patches, "max_gib": 3 * atoms * len(images.X) / GIB}
-        model = fitted(dataclasses.replace(small, patches=tight), images, Clock(device))
+        model = fit_model(dataclasses.replace(small, patches=tight), images, Clock(device))
         model.predict(images.X_test)
         list(model.staged_predict(images.X_test))
 
@@ -175,7 +175,7 @@ def path(model: Any, images: Images, clock: Clock, upright: bool) -> dict[str, A
                 "error": curve[size - 1],
                 "multiply_adds": int(small.cost_.multiply_adds) + extra,
                 "comparisons": int(small.cost_.comparisons),
-                "rate": predicted_by(whole, images.X_test, clock)[1],
+                "rate": measure_predictions(whole, images.X_test, clock)[1],
             }
         )
     return {"curve": curve, "points": points}
@@ -196,7 +196,7 @@ def peer(method: str, chosen: Variant, threads: int, *, holdout: bool) -> dict[s
         warnings.simplefilter("ignore")
         model.fit(X, images.y)
     memory = peak_bytes() / GIB
-    labels, rate = predicted_by(model, X_test, clock)
+    labels, rate = measure_predictions(model, X_test, clock)
     found = {
         "images": len(X),
         "judged": len(X_test),
@@ -209,8 +209,8 @@ def peer(method: str, chosen: Variant, threads: int, *, holdout: bool) -> dict[s
     return found if vectors is None else found | {"vectors": int(np.sum(vectors))}
 
 
-def predicted_by(model: Any, X: Any, clock: Clock) -> tuple[Any, float]:
-    """Return labels, and images predicted a second; a first call counts only where it is long."""
+def measure_predictions(model: Any, X: Any, clock: Clock) -> tuple[Any, float]:
+    """Return labels, and predicted images per second; a short first call does not count."""
     spent: list[float] = []
     while len(spent) <= REPEATS and (not spent or spent[0] <= LONG):
         began = clock.now()

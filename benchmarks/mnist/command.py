@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.harness import terminal
-from benchmarks.harness.commands import carried_out, check_names, names, verdict
+from benchmarks.harness.commands import check_names, names, run_command, verdict
 from benchmarks.harness.jobs import ONE_THREAD, ROOT, Record, Store, child_environment
 from benchmarks.harness.terminal import failure, status
 from benchmarks.mnist.methods import PEERS
@@ -45,22 +45,22 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all methods; returns 1 when ``--check`` found a miss, 130 when interrupted."""
     console = console or terminal.console()
     check_names(variant=((*args.variants, *args.peers_on), VARIANTS), peer=(args.peers, PEERS))
-    return carried_out(args, console, run, report)
+    return run_command(args, console, run, report)
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
     """Measure what is not in the store."""
     for order in orders(args):
         key, found = place(order), store.content.get("mnist", {})
-        if key in found and finished(found[key], order):
+        if key in found and is_finished(found[key], order):
             continue
         record = measure(order, args.limit)
         store.put("mnist", found | {key: record})
         console.print(f"{key:<32} {describe(record)}", highlight=False)
 
 
-def finished(record: Record, order: dict[str, Any]) -> bool:
-    """Whether a record answers an order, with the settings of today."""
+def is_finished(record: Record, order: dict[str, Any]) -> bool:
+    """Tell whether a record belongs to an order with the current settings."""
     today = settings(order["variant"], quick=order["quick"], device=order["device"])
     told = json.loads(json.dumps(dataclasses.asdict(today)))  # as a file has it: lists for tuples
     same = record["order"] == order and record.get("settings", told) == told

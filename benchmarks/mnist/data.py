@@ -65,7 +65,7 @@ def with_copies(
     from mixnorm.datasets import deform_images
 
     made = deform_images(images.X, n_copies=copies, random_state=0, **deformations)
-    X, y = _stacked([images.X, made]), _stacked([images.y] * (copies + 1))
+    X, y = _stack([images.X, made]), _stack([images.y] * (copies + 1))
     weights = None
     if weight != 1.0:
         weights = np.where(np.arange(len(X)) < len(images.X), np.float32(weight), np.float32(1.0))
@@ -99,7 +99,7 @@ def _tensor(array: np.ndarray, device: Any) -> Any:
     return torch.from_numpy(array).to(device)
 
 
-def _stacked(parts: list[Any]) -> Any:
+def _stack(parts: list[Any]) -> Any:
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
     import torch

@@ -1,4 +1,4 @@
-"""What ``benchmarks.mnist`` runs beside ShareBoost: trees, a Gaussian SVM, a small network.
+"""The methods of ``benchmarks.mnist`` besides ShareBoost: trees, a Gaussian SVM, a small network.
 
 All of them get the same images as rows of 784 pixels. Their settings are defaults or values that
 are well known for mnist; nothing is searched for.
@@ -27,7 +27,7 @@ class Peer:
     scaled: bool = False
 
     def available(self) -> bool:
-        """Whether the library is installed."""
+        """Tell whether the library is installed."""
         return importlib.util.find_spec(self.needs) is not None
 
     def rows(self, images: np.ndarray) -> np.ndarray:

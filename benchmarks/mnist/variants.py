@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Variant:
-    """How a model is trained: its size and ridge, the pool, and what images it sees.
+    """The training of a model: its size and ridge, its pool, and its images.
 
     ``patches`` are parameters of ``Patches``, ``deformations`` those of ``deform_images``;
     ``weight`` is that of an original image, where a copy has one. ``upright`` images are set

@@ -83,7 +83,7 @@ def find_mutations(path: str, text: bytes) -> list[Mutation]:
             start = lines[piece.lineno - 1] + piece.col_offset
             stop = lines[piece.end_lineno - 1] + piece.end_col_offset
             before = " ".join(text[start:stop].decode().split())
-            mutation = Mutation(path, name, operator, before, _written(changed), start, stop)
+            mutation = Mutation(path, name, operator, before, _write_source(changed), start, stop)
             found.setdefault(mutation.key, mutation)  # of equal pieces the first
     return list(found.values())
 
@@ -188,8 +188,8 @@ def _with(node: ast.AST, **fields: object) -> ast.AST:
     return changed
 
 
-def _written(node: ast.AST) -> str:
-    """Return the source of a piece; an expression is in parentheses, as it may stand in another."""
+def _write_source(node: ast.AST) -> str:
+    """Return the source of a piece; an expression is in parentheses, for use inside others."""
     text = ast.unparse(ast.fix_missing_locations(node))
     return f"({text})" if isinstance(node, ast.expr) else text
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from benchmarks.harness.measure import REPEATS, SHORT, cpu_seconds, measured
+from benchmarks.harness.measure import REPEATS, SHORT, cpu_seconds, measure_call
 from benchmarks.harness.version import source
 from benchmarks.online import raw_tables, units
 from benchmarks.online.data import Stream, load
@@ -66,7 +66,7 @@ def passes(learner: Learner, inputs: Any) -> dict[str, Any]:
 
     Other work on the machine only adds seconds, most of all to learners with threads of their own.
     """
-    _, imported = measured(learner.setup)
+    _, imported = measure_call(learner.setup)
     outcome, first = timed(learner, inputs)
     later: list[float] = []
     while len(later) < (REPEATS if later and later[0] < SHORT else 1):
@@ -91,7 +91,7 @@ def passes(learner: Learner, inputs: Any) -> dict[str, Any]:
 
 def timed(learner: Learner, inputs: Any, rows: int | None = None) -> tuple[Outcome, float]:
     """Run one pass, and return it with its CPU seconds."""
-    outcome, cost = measured(lambda: learner.learn(inputs, rows))
+    outcome, cost = measure_call(lambda: learner.learn(inputs, rows))
     return outcome, cost.seconds if outcome.seconds is None else outcome.seconds
 
 
@@ -170,13 +170,13 @@ def first() -> dict[str, Any]:
 
         return [MirrorDescentClassifier().partial_fit(rows, y) for rows in kinds][-1]
 
-    model, cost = measured(lambda: call(X))
+    model, cost = measure_call(lambda: call(X))
     later = {
         "layout": lambda: call(np.asfortranarray(X), fixed),
         "sparse": lambda: call(sparse.csr_array(X)),
         "single": lambda: model.learn_one(X[0], y[0]),
     }
-    found = {f"{name}_seconds": measured(run)[1].seconds for name, run in later.items()}
+    found = {f"{name}_seconds": measure_call(run)[1].seconds for name, run in later.items()}
     return found | {"seconds": cost.seconds, "wall": cost.wall, "package": package()}
 
 

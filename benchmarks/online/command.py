@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.harness import terminal
-from benchmarks.harness.commands import carried_out, check_names, names, verdict
+from benchmarks.harness.commands import check_names, names, run_command, verdict
 from benchmarks.harness.jobs import Record, Store, run_module
 from benchmarks.harness.terminal import failure, status
 from benchmarks.online import bar
@@ -57,7 +57,7 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
         table=(args.tables, TABLES),
         method=(args.methods, EVERY_METHOD),
     )
-    return carried_out(args, console, run, report)
+    return run_command(args, console, run, report)
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:

@@ -21,7 +21,7 @@ class Stream:
 
     @property
     def classes(self) -> int:
-        """Number of labels, seen or not in the rows that are kept."""
+        """The number of labels, including those without a kept row."""
         return int(self.y.max()) + 1
 
     def first(self, rows: int | None) -> Stream:

@@ -1,4 +1,4 @@
-"""What ``benchmarks.online`` runs: our learners and the others'."""
+"""The learners of ``benchmarks.online``, ours and others."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Learner:
     grid: tuple[dict[str, Any], ...] = ()
 
     def available(self) -> bool:
-        """Whether the library is installed."""
+        """Tell whether the library is installed."""
         return importlib.util.find_spec(self.needs) is not None
 
     def setup(self) -> None:

@@ -52,17 +52,17 @@ class Keeper:
             return
         record = run() | marks
         self.store.put("online", found | {key: record})
-        self.console.print(f"{key:<40} {described(record)}", highlight=False)
+        self.console.print(f"{key:<40} {describe(record)}", highlight=False)
 
 
-def described(record: Record) -> str:
-    """Return a finished measurement in a few words."""
+def describe(record: Record) -> str:
+    """Return a short description of a finished measurement."""
     if record["status"] == "failed":
         return failure(record)
     if record["status"] != "ok":
         return str(record["status"])
     if "peak_bytes" in record:
-        return memory.described(record)
+        return memory.describe(record)
     if "single" in record:
         changes = (100 * record[kind]["change"] for kind in ("single", "together"))
         return "{:.1f} % by one column, {:.1f} % by all".format(*changes)

@@ -68,8 +68,8 @@ def streams(name: str) -> list[Stream]:
 
 
 @contextmanager
-def converted(learner: Learner, given: list[Stream]) -> Iterator[list[Any]]:
-    """Give streams the form that a learner takes, each in a folder of its own."""
+def convert(learner: Learner, given: list[Stream]) -> Iterator[list[Any]]:
+    """Convert streams for a learner, each in its own folder."""
     with tempfile.TemporaryDirectory(prefix="mixnorm-bench-") as name:
         folders = [Path(name) / str(place) for place in range(len(given))]
         for folder in folders:
@@ -84,7 +84,7 @@ def measure(table: str, method: str) -> dict[str, Any]:
     rows that count. Its figures are optimistic by that choice.
     """
     learner, given, found = METHODS[method], streams(table), {}
-    with converted(learner, given) as inputs:
+    with convert(learner, given) as inputs:
         learner.setup()
         if learner.grid:
             tried = [

@@ -44,7 +44,7 @@ def checks(results: Results, gemm: Mapping[str, Any] | None = None) -> list[Chec
     return [
         *_times(results),
         *_errors(results),
-        *_tuned(results),
+        *_check_tuned(results),
         *_memory(results),
         *_gemm(gemm or {}),
         *_sparse(results),
@@ -106,7 +106,7 @@ def _within(
     return Check(group, name, asked, f"{gap[0]:+.2f} ({gap[1]})", gap[0] <= points)
 
 
-def _tuned(results: Results) -> Iterator[Check]:
+def _check_tuned(results: Results) -> Iterator[Check]:
     for data in DENSE:
         for size in SIZES:
             yield _within(results, "tuned", data, OURS_TUNED, size, WITHIN_TUNED)

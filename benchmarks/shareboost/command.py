@@ -55,7 +55,7 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run the benchmark; returns 1 when ``--check`` found a miss, 130 when interrupted."""
     console = console or terminal.console()
     if args.list:
-        terminal.listing(console, splits.RECIPES, METHODS)
+        terminal.print_choices(console, splits.RECIPES, METHODS)
         return 0
     datasets, names = _choices(args, console)
     store = Store(args.json, resume=args.resume or args.no_runs)
@@ -86,12 +86,12 @@ def plan(
                     continue
                 jobs += [
                     Job(SUITE, data, name, size, resampling)
-                    for size in _asked(method, data, sizes, further=resampling == 0)
+                    for size in _choose_sizes(method, data, sizes, further=resampling == 0)
                 ]
     return jobs
 
 
-def _asked(method: Method, data: str, sizes: Sequence[int], further: bool) -> list[int]:
+def _choose_sizes(method: Method, data: str, sizes: Sequence[int], further: bool) -> list[int]:
     if method.only and data not in method.only:
         return []
     if not splits.RECIPES[data].standardise and not method.sparse:

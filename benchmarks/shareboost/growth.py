@@ -1,4 +1,4 @@
-"""How our time grows with rows, columns and classes.
+"""The growth of our time with rows, columns and classes.
 
 ``python -m benchmarks.shareboost.growth FOLDER`` prints JSON. The exponent is the slope of log
 seconds against log size, by least squares. Rows and columns are subsets of mnist (``FOLDER`` has

@@ -46,7 +46,7 @@ def whole_distribution(
     return np.concatenate(parts), np.tile(y, n_copies + 1), np.concatenate(weights)
 
 
-def drawn(n_classes: int, n_copies: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def draw_examples(n_classes: int, n_copies: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return ``X, y, weight`` of examples drawn at random."""
     from mixnorm.datasets import make_redundant_bits
 
@@ -70,7 +70,7 @@ def spread(norm: str, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> dict[
     return {"features": path.n_features.tolist(), "errors": errors}
 
 
-def chosen(X: np.ndarray, y: np.ndarray, weight: np.ndarray, rounds: int) -> dict[str, list[Any]]:
+def select(X: np.ndarray, y: np.ndarray, weight: np.ndarray, rounds: int) -> dict[str, list[Any]]:
     """Return ShareBoost's features and training error in percent, round by round."""
     from benchmarks.shareboost_paper.classes import quietly
     from mixnorm import GreedyOptions, ShareBoostClassifier
@@ -93,10 +93,10 @@ def measure(
     for k in classes:
         bits = int(k).bit_length() - 1
         for s in copies:
-            for data, make in (("drawn", drawn), ("whole", whole_distribution)):
+            for data, make in (("drawn", draw_examples), ("whole", whole_distribution)):
                 X, y, weight = make(k, s)
                 curves: dict[str, Any] = {norm: spread(norm, X, y, weight) for norm in NORMS}
-                curves["ShareBoost"] = chosen(X, y, weight, 3 * bits)
+                curves["ShareBoost"] = select(X, y, weight, 3 * bits)
                 found[f"{data}/{k}/{s}"] = curves
     return {"curves": found, "seconds": cpu_seconds() - began}  # type: ignore[dict-item]
 
@@ -104,8 +104,8 @@ def measure(
 # --- the report
 
 
-def needed(curve: Mapping[str, Sequence[float]], error: float) -> int | None:
-    """Return the features of the first model with no more error."""
+def count_needed(curve: Mapping[str, Sequence[float]], error: float) -> int | None:
+    """Return the number of features of the first model with at most this error."""
     pairs = zip(curve["features"], curve["errors"], strict=True)
     return next((int(count) for count, found in pairs if found <= error), None)
 
@@ -126,10 +126,10 @@ def tables(found: Mapping[str, Any]) -> Iterator[Table]:
         for key, curves in mine.items():
             k, s = map(int, key.split("/")[1:])
             bits = k.bit_length() - 1
-            greedy = [_text(needed(curves["ShareBoost"], error)) for error in (5, 0)]
+            greedy = [_text(count_needed(curves["ShareBoost"], error)) for error in (5, 0)]
             row = [str(k), str(bits), str(s), str(bits * s), *greedy]
             for norm in NORMS:
-                row += [_text(needed(curves[norm], 0)), *map(str, curves[norm]["features"])]
+                row += [_text(count_needed(curves[norm], 0)), *map(str, curves[norm]["features"])]
             table.add_row(*row)
         yield table
 
@@ -143,7 +143,7 @@ def checks(found: Mapping[str, Any]) -> Iterator[Check]:
     for key, curves in whole.items():
         k, s = map(int, key.split("/")[1:])
         bits = k.bit_length() - 1
-        count = needed(curves["ShareBoost"], 0)
+        count = count_needed(curves["ShareBoost"], 0)
         few += [] if count is not None and count <= 2 * bits else [f"{k} with {s} copies"]
         spread_over = set(curves["linf,1"]["features"])
         all_ += [] if spread_over == {bits * s} else [f"{k} with {s} copies"]

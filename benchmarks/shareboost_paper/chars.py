@@ -24,14 +24,14 @@ def patches(rows: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
     stored = datasets.load("chars74k_kaggle")
     kept = stored.y < CLASSES
-    images, y = levelled(stored.X[kept]), stored.y[kept]
+    images, y = level(stored.X[kept]), stored.y[kept]
     X, X_test, y, y_test = train_test_split(images, y, test_size=0.3, random_state=0, stratify=y)
     X, y = X[:rows], y[:rows]
     columns, columns_test = responses(X, X_test)
     return columns, y, columns_test, y_test
 
 
-def levelled(images: np.ndarray) -> np.ndarray:
+def level(images: np.ndarray) -> np.ndarray:
     """Return images of mean zero and variance one, characters brighter than their border."""
     images = np.asarray(images, dtype=np.float32)
     images = images - images.mean(axis=(1, 2), keepdims=True)

@@ -50,14 +50,14 @@ Curves = Mapping[str, Sequence[Curve]]  # by number of classes, one per order
 # --- figures
 
 
-def needed(curve: Curve, error: float) -> int | None:
-    """Return the features of the first model whose error is no higher, None if there is none."""
+def count_needed(curve: Curve, error: float) -> int | None:
+    """Return the number of features of the first model with at most this error, or None."""
     return next((int(features) for features, found in curve if found <= error), None)
 
 
 def mean_needed(curves: Sequence[Curve], error: float) -> float | None:
     """Return the mean over curves of the features needed, None if one never gets there."""
-    counts = [needed(curve, error) for curve in curves]
+    counts = [count_needed(curve, error) for curve in curves]
     found = [count for count in counts if count is not None]
     return float(np.mean(found)) if found and len(found) == len(counts) else None
 

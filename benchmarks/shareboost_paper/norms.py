@@ -20,7 +20,7 @@ from benchmarks.harness.jobs import Job, Record
 from benchmarks.harness.methods import Method, Point
 from benchmarks.harness.splits import Matrix
 from benchmarks.shareboost_paper import products
-from benchmarks.shareboost_paper.products import ATOMS, FEW, crossed, seconds
+from benchmarks.shareboost_paper.products import ATOMS, FEW, multiply_columns, seconds
 
 SUITE = "benchmarks.shareboost_paper.norms"
 PENALTIES, RATIO, TOL = 50, 1e-3, 1e-3
@@ -47,7 +47,7 @@ class Path(Method):
         _ = mixnorm.MixedNormClassifier
 
     def convert(self, X: Matrix) -> Matrix:
-        return crossed(X) if self.expand else X
+        return multiply_columns(X) if self.expand else X
 
     def fit(self, X: Matrix, y: np.ndarray, size: int, **tuned: Any) -> Any:
         from mixnorm import MixedNormClassifier

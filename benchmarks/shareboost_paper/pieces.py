@@ -17,7 +17,7 @@ from rich.table import Table
 
 from benchmarks.harness import splits
 from benchmarks.harness.bar import Check
-from benchmarks.harness.measure import measured
+from benchmarks.harness.measure import measure_call
 
 PIECES, SVM = "pieces", "svm"
 METHODS = (PIECES, SVM)
@@ -68,7 +68,7 @@ def anchors(
         random_state=0,
         options=GreedyOptions(rule="l1", scale="max", atoms_per_round=2),
     )
-    _, cost = measured(lambda: model.fit(X, y))
+    _, cost = measure_call(lambda: model.fit(X, y))
     sizes = sorted({-(-count * part // POINTS) for part in range(1, POINTS + 1)})
     return {
         "alpha": alpha,
@@ -92,9 +92,9 @@ def support_vectors(
     some = np.random.default_rng(0).permutation(len(X))[:FOLD_ROWS]
     grid = {"gamma": [factor / (X.shape[1] * float(X.var())) for factor in GAMMAS]}
     search = GridSearchCV(SVC(C=SVM_C), grid, cv=3)
-    _, cost = measured(lambda: search.fit(X[some], y[some]))
+    _, cost = measure_call(lambda: search.fit(X[some], y[some]))
     model = SVC(C=SVM_C, cache_size=1000, **search.best_params_)
-    _, fit = measured(lambda: model.fit(X, y))
+    _, fit = measure_call(lambda: model.fit(X, y))
     error = 100 * float(np.mean(model.predict(X_test) != y_test))
     return {
         "rows": len(X),

@@ -31,7 +31,7 @@ SHOWN = (1, 2, 5, 10, 20, 40, 60)
 FEW = ("satimage", "pendigits")
 
 
-def crossed(X: np.ndarray) -> np.ndarray:
+def multiply_columns(X: np.ndarray) -> np.ndarray:
     """Return the products of all pairs of different columns."""
     left, right = np.triu_indices(X.shape[1], 1)
     made = np.empty((len(X), len(left)), dtype=X.dtype)
@@ -55,7 +55,7 @@ class Boosted(Method):
         _ = mixnorm.ShareBoostClassifier, mixnorm.JointBoostClassifier
 
     def convert(self, X: Matrix) -> Matrix:
-        return crossed(X) if self.expand else X
+        return multiply_columns(X) if self.expand else X
 
     def most(self, X: Matrix) -> int:
         pairs: int = X.shape[1] * (X.shape[1] - 1) // 2  # as many products, and more stumps

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.limit import OutOfTime, limited
-from benchmarks.harness.measure import cpu_seconds, measured
+from benchmarks.harness.measure import cpu_seconds, measure_call
 from benchmarks.harness.version import source
 from benchmarks.mkl.child import calls
 from benchmarks.mkl.data import Rows
@@ -147,7 +147,7 @@ def pool_of(X: np.ndarray, weight: np.ndarray) -> tuple[Any, float]:
         grams = dataclasses.replace(known, memory=LITTLE).grams(partly=False)
         return KernelPool(grams, weight, known.sketch(weight, RANK), known.gram)
 
-    pool, cost = measured(make)
+    pool, cost = measure_call(make)
     return pool, cost.seconds
 
 
@@ -185,15 +185,15 @@ def costs(
     learner: Learner, rows: Rows, limit: float, *, tuned: bool = True
 ) -> tuple[Any, dict[str, Any]]:
     """Search by inner folds, and fit at least twice where that is quick; return model and cost."""
-    _, loaded = measured(lambda: warmed(learner, rows))
+    _, loaded = measure_call(lambda: warm_up(learner, rows))
     with limited(limit):
-        inputs, made = measured(lambda: learner.convert(rows))
+        inputs, made = measure_call(lambda: learner.convert(rows))
     peaks, chosen, searched = [made.total_bytes], {}, {}
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         if tuned:
             with limited(limit):
-                chosen, cost = measured(lambda: learner.tune(inputs))
+                chosen, cost = measure_call(lambda: learner.tune(inputs))
             peaks.append(cost.total_bytes)
             searched = {"search_seconds": cost.seconds, "chosen": scalars(chosen)}
         (model, first), later = calls(Tuned(learner, chosen), inputs, limit)
@@ -214,8 +214,8 @@ def scalars(chosen: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in chosen.items() if not isinstance(value, np.ndarray)}
 
 
-def warmed(learner: Learner, rows: Rows) -> None:
-    """Import, load and compile what a call needs."""
+def warm_up(learner: Learner, rows: Rows) -> None:
+    """Import, load and compile the code of a call."""
     n, d = FEW
     X, y = rows.X[:n, :d], rows.y[:n]
     learner.setup()
@@ -232,9 +232,9 @@ def additive(kernels: int, rows: int, seed: int, limit: float) -> dict[str, Any]
     X_test, y_test = design(ADDITIVE["tested"], features, TEST_SEED + seed, relevant)
     given = Rows(X, y, X_test, y_test)
     ours = Greedy(widths=FEW_WIDTHS)
-    warmed(ours, given)
+    warm_up(ours, given)
     with limited(limit):
-        model, cost = measured(lambda: ours.run(given, **ours.tune(given)))
+        model, cost = measure_call(lambda: ours.run(given, **ours.tune(given)))
     columns = [int(kernel) // len(FEW_WIDTHS) for kernel in model.fitted.selected_kernels_]
     found = {
         "seconds": cost.seconds,
@@ -243,9 +243,9 @@ def additive(kernels: int, rows: int, seed: int, limit: float) -> dict[str, Any]
         "error": error(model.predict(X_test), y_test, classes=False),
     }
     for name, peer in BESIDE.items():
-        warmed(peer, given)
+        warm_up(peer, given)
         with limited(limit):
-            other, cost = measured(lambda peer=peer: peer.run(given, **peer.tune(given)))
+            other, cost = measure_call(lambda peer=peer: peer.run(given, **peer.tune(given)))
         found[f"{name}_error"] = error(other.predict(X_test), y_test, classes=False)
         found[f"{name}_seconds"] = cost.seconds
     return found

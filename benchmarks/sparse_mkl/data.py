@@ -45,11 +45,11 @@ def term(x: np.ndarray, place: int) -> np.ndarray:
 
 def table_rows(rows: int, features: int, draw: int, classes: bool) -> Rows:
     """Return one draw of training rows and the test rows."""
-    make = labelled if classes else design
+    make = draw_labels if classes else design
     return Rows(*make(rows, features, draw), *make(TESTED, features, TEST_SEED))
 
 
-def labelled(rows: int, features: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def draw_labels(rows: int, features: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return columns and labels: the largest of as many weighted sums of the same terms."""
     X, _ = design(rows, features, seed)
     terms = np.stack([term(X[:, place], place) for place in range(RELEVANT)], axis=1)

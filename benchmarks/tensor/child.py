@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.limit import OutOfTime, limited
-from benchmarks.harness.measure import measured
+from benchmarks.harness.measure import measure_call
 from benchmarks.harness.version import source
 from benchmarks.mkl.child import calls
 from benchmarks.tensor.data import Part, Split, centred, split, synthetic
@@ -35,9 +35,9 @@ def measure(part: str, limit: float, **order: Any) -> dict[str, Any]:
     if part == "tables":
         return on_split(limit=limit, **order)
     method = METHODS[order["method"]]
-    problem, imported = measured(lambda: posed(part, order))
+    problem, imported = measure_call(lambda: posed(part, order))
     try:
-        found = {"status": "ok"} | timed(method, problem, limit)
+        found = {"status": "ok"} | time_solver(method, problem, limit)
         found["extra_seconds"] += imported.seconds
     except OutOfTime:
         found = {"status": "timeout", "limit": limit}
@@ -55,13 +55,13 @@ def posed(part: str, order: dict[str, Any]) -> Problem:
     return Problem(rows.X, y, kernel_of(order["kernel"]), values, loss_of(loss), tol)
 
 
-def timed(method: Any, problem: Any, limit: float) -> dict[str, Any]:
-    """Solve at least twice where that is quick; return facts and the cost."""
+def time_solver(method: Any, problem: Any, limit: float) -> dict[str, Any]:
+    """Solve, at least twice if that is quick, and return facts and the cost."""
     facts: Any
-    _, loaded = measured(lambda: method.run(problem.few()))
+    _, loaded = measure_call(lambda: method.run(problem.few()))
     (facts, first), later = calls(method, problem, limit)
     while later and sum(later) < AGAIN and len(later) < MOST_CALLS:
-        later.append(measured(lambda: method.run(problem))[1].seconds)
+        later.append(measure_call(lambda: method.run(problem))[1].seconds)
     return {**facts} | {
         "seconds": statistics.median(later) if later else first.seconds,
         "later_seconds": later,
@@ -71,7 +71,7 @@ def timed(method: Any, problem: Any, limit: float) -> dict[str, Any]:
 
 
 def certified(problem: Problem) -> dict[str, Any]:
-    """Return how many values of ``gamma`` were solved, the largest gap, and what they took."""
+    """Return the number of solved values of ``gamma``, the largest gap, and the cost."""
     solved = problem.solved
     return {
         "done": len(solved),
@@ -88,15 +88,15 @@ def on_split(data: str, seed: int, model: str, degree: int, limit: float) -> dic
     try:
         for target, middle in (("raw", 0.0), ("centred", float(given.train.y.mean()))):
             with limited(limit):
-                result, cost = measured(partial(chosen, model, degree, given, middle))
+                result, cost = measure_call(partial(select_model, model, degree, given, middle))
             found[target] = result | {"seconds": cost.seconds}
     except OutOfTime:
         return {"status": "timeout", "limit": limit}
     return found
 
 
-def chosen(model: str, degree: int, given: Split, middle: float) -> dict[str, Any]:
-    """Learn a model of targets less a number, choose, and test."""
+def select_model(model: str, degree: int, given: Split, middle: float) -> dict[str, Any]:
+    """Learn models of centred targets, choose one, and test it."""
     train = Part(given.train.X, given.train.y - middle)
     return outcome(MODELS[model](train, degree), given, middle)
 

@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.harness import terminal
-from benchmarks.harness.commands import carried_out, check_names, names, verdict
+from benchmarks.harness.commands import check_names, names, run_command, verdict
 from benchmarks.harness.jobs import Record, Store, run_module
 from benchmarks.harness.terminal import failure, status
 from benchmarks.mkl_table1.processes import ADDED, PATIENCE
@@ -114,7 +114,7 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
         method=(args.methods or (), METHODS),
         model=(args.models, MODELS),
     )
-    return carried_out(args, console or terminal.console(), run, report)
+    return run_command(args, console or terminal.console(), run, report)
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:

@@ -29,7 +29,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Split:
-    """What is learned from, what parameters are chosen by, and what is tested with."""
+    """The rows for training, for the choice of parameters, and for the test."""
 
     train: Part
     valid: Part

@@ -59,7 +59,7 @@ class Results:
         return np.array([mine[seed]["mse"] - theirs[seed]["mse"] for seed in both])
 
     def whole(self, *keys: Key) -> bool:
-        """Whether these are the splits of the prototype."""
+        """Tell whether these are the splits of the prototype."""
         return all(self.records.get(key, {}).keys() == set(range(SPLITS)) for key in keys)
 
 
@@ -93,7 +93,7 @@ def target_table(data: str, results: Results) -> Table:
     for key, later in zip(keys, [*keys[1:], ("", 0)], strict=True):
         last = key[0] != later[0] and key[0] in DEGREES
         cells = _cells(results, key)[: len(table.columns) - 1]
-        table.add_row(named(key, results.target), *cells, end_section=last)
+        table.add_row(name_model(key, results.target), *cells, end_section=last)
     return table
 
 
@@ -118,12 +118,12 @@ def trouble_table(records: list[Record]) -> Table:
     """Return what has no figures."""
     table = new_table("Without figures", "split", "why")
     for record in records:
-        key = named((record["model"], record["degree"]))
+        key = name_model((record["model"], record["degree"]))
         table.add_row(key, str(record["seed"]), status(record))
     return table
 
 
-def named(key: Key, target: str = "") -> str:
+def name_model(key: Key, target: str = "") -> str:
     """Return the name of a model with its degree."""
     if key[0] == "constant" and target:
         return "zero" if target == "raw" else "training mean"
@@ -152,14 +152,14 @@ def checks(found: Found) -> Iterator[Check]:
         yield _flat(centred, model)
 
 
-def _told(target: str, model: str) -> list[Key]:
+def _list_keys(target: str, model: str) -> list[Key]:
     return [(m, degree) for t, m, degree in PROTOTYPE if (t, m) == (target, model)]
 
 
 def _same(results: Results, model: str) -> Check:
     """Check means; of the exact model to a percent, medians too, else within a standard error."""
-    keys, exact = _told(results.target, model), model == EXACT
-    name = f"{results.target}: {named((model, 0), results.target)}"
+    keys, exact = _list_keys(results.target, model), model == EXACT
+    name = f"{results.target}: {name_model((model, 0), results.target)}"
     asked = "prototype ± " + (f"{100 * CLOSE:g} %" if exact else "1 s.e.")
     off: list[float] = []
     for key in keys:
@@ -183,7 +183,7 @@ def _same(results: Results, model: str) -> Check:
 
 def _counts(results: Results) -> Check:
     """Check the numbers of weights that matter, which the prototype has rounded."""
-    keys = _told(results.target, EXACT)
+    keys = _list_keys(results.target, EXACT)
     name, asked = f"{results.target}: {EXACT}, weights far out", "prototype ± 1 % ± 0.5"
     if not all(results.values(key, "count") for key in keys):
         return Check("tables", name, asked)

@@ -18,7 +18,7 @@ EVERY = 10  # steps from one look at the gap to the next
 
 @dataclass(frozen=True)
 class Solved:
-    """What was found for one ``gamma``: a value, its duality gap, and how many passes it took."""
+    """The result for one ``gamma``: a value, its duality gap, and the number of passes."""
 
     gamma: float
     objective: float

@@ -107,7 +107,7 @@ def exponential(part: Part, degree: int, *, normalized: bool = False) -> Iterato
         yield replace(path, facts=path.facts | {"width": width})
 
 
-def normalised(part: Part, degree: int) -> Iterator[Path]:
+def normalise(part: Part, degree: int) -> Iterator[Path]:
     yield from exponential(part, degree, normalized=True)
 
 
@@ -159,7 +159,7 @@ MODELS: dict[str, Callable[[Part, int], Iterator[Path]]] = {
     "ridge": ridge,
     "lasso": lasso,
     "exponential": exponential,
-    "exponential, normalised": normalised,
+    "exponential, normalised": normalise,
     "gaussian": gaussian,
     "constant": constant,
 }

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import splits
-from benchmarks.harness.measure import measured
+from benchmarks.harness.measure import measure_call
 from benchmarks.harness.tuning import rows_to_tune
 from benchmarks.trees.boosters import BOOSTERS, Booster
 
@@ -43,7 +43,7 @@ def measure(
 
 def load(data: str) -> splits.Split:
     """Return a dataset with labels from zero on, in single precision."""
-    split = splits.made(splits.RECIPES.get(data) or splits.Recipe(data))
+    split = splits.make_split(splits.RECIPES.get(data) or splits.Recipe(data))
     classes, y = np.unique(split.y, return_inverse=True)
     y_test = np.searchsorted(classes, split.y_test)
     X, X_test = (np.asarray(part, dtype=np.float32) for part in (split.X, split.X_test))
@@ -76,15 +76,15 @@ def trees(
 
     A small model is one whose cost on the rows held out is within a budget.
     """
-    tried, search = measured(lambda: tried_settings(split, maker, inputs))
-    order, first = measured(lambda: maker.order(split.X, split.y))
+    tried, search = measure_call(lambda: tried_settings(split, maker, inputs))
+    order, first = measure_call(lambda: maker.order(split.X, split.y))
     columns = np.sort(order[:inputs])
     X, X_test = split.X[:, columns], np.ascontiguousarray(split.X_test[:, columns])
     own = splits.Split(X, split.y, X_test, split.y_test)
-    (settings, rounds), last_search = measured(
+    (settings, rounds), last_search = measure_call(
         lambda: last_choice(own, maker, [(Settings({}, -1), DEFAULT_ROUNDS), *best_of(tried)])
     )
-    model, last = measured(lambda: maker.fit(X, split.y, settings, rounds))
+    model, last = measure_call(lambda: maker.fit(X, split.y, settings, rounds))
     error = wrong(maker.predict(model, X_test, rounds), split.y_test)
     return {
         "seconds": first.seconds + last.seconds,
@@ -211,7 +211,7 @@ def fit(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fewer stumps than asked for may be there
-        _, cost = measured(lambda: model.fit(X, y))
+        _, cost = measure_call(lambda: model.fit(X, y))
     return model, cost.seconds
 
 

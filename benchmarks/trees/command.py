@@ -14,7 +14,7 @@ from rich.table import Table
 
 from benchmarks.harness import terminal
 from benchmarks.harness.bar import Check
-from benchmarks.harness.commands import carried_out, names, verdict
+from benchmarks.harness.commands import names, run_command, verdict
 from benchmarks.harness.jobs import Store, run_module
 from benchmarks.trees import child
 from benchmarks.trees.boosters import BOOSTERS
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all methods; returns 1 when ``--check`` found a miss, 130 when interrupted."""
     console = console or terminal.console()
-    return carried_out(args, console, run, report)
+    return run_command(args, console, run, report)
 
 
 def report(store: Store, console: Console) -> bool:

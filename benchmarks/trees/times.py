@@ -28,7 +28,7 @@ def predictions(data: str) -> dict[str, Any]:
     rows = np.resize(split.X_test, (MANY, split.X.shape[1]))
     lean = model.predictor()
     found = {
-        "mixnorm": _timed(lambda row: lean(row[0]), lean, model.predict, rows)
+        "mixnorm": _time_calls(lambda row: lean(row[0]), lean, model.predict, rows)
         | {"error": wrong(model.predict(split.X_test), split.y_test), "held_out": enough}
     }
     for name, maker in BOOSTERS.items():
@@ -37,7 +37,7 @@ def predictions(data: str) -> dict[str, Any]:
         error, _, settings, rounds = min(good, key=lambda each: each[1])
         small = maker.fit(split.X, split.y, settings, rounds)
         call = maker.lean(small)
-        found[name] = _timed(call, call, small.predict, rows) | {
+        found[name] = _time_calls(call, call, small.predict, rows) | {
             "error": wrong(small.predict(split.X_test), split.y_test),
             "held_out": error,
             "rounds": rounds,
@@ -47,7 +47,7 @@ def predictions(data: str) -> dict[str, Any]:
     return found
 
 
-def _timed(
+def _time_calls(
     one: Callable[[np.ndarray], Any],
     lean: Callable[[np.ndarray], Any],
     predict: Callable[[np.ndarray], Any],

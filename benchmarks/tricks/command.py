@@ -36,7 +36,7 @@ def _report(name: str, times: list[tuple[float, float]]) -> None:
     print(f"{name:<40}{one:>10.4g}{other:>10.4g}{other / one:>8.2f}", flush=True)
 
 
-def _timed(function: Callable[[], object]) -> float:
+def _time_call(function: Callable[[], object]) -> float:
     start = time.process_time()
     function()
     return 1e3 * (time.process_time() - start)
@@ -66,7 +66,7 @@ def _powers(repeats: int) -> None:
     functions = repeated(raise_to), repeated(twin)
     for size in (10, 100, 1000):
         arrays = np.random.default_rng(0).random((4, size))
-        calls = [lambda f=f, a=arrays: _timed(lambda: f(*a)) for f in functions]
+        calls = [lambda f=f, a=arrays: _time_call(lambda: f(*a)) for f in functions]
         pairs = [(calls[0](), calls[1]()) for _ in range(repeats + 1)]
         _report(f"200,000 powers, {size} at a time", pairs[1:])
     with tempfile.TemporaryDirectory() as folder:
@@ -97,4 +97,4 @@ def print_pass(trick: str) -> None:
     for inner, outer in _NORMS.values():
         norm = MixedNorm(inner=inner, outer=outer)
         model = MirrorDescentClassifier(norm).partial_fit(X[:50], y[:50], classes=np.arange(10))
-        print(statistics.median(_timed(lambda m=model: m.partial_fit(X, y)) for _ in range(5)))
+        print(statistics.median(_time_call(lambda m=model: m.partial_fit(X, y)) for _ in range(5)))

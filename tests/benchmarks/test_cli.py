@@ -78,12 +78,12 @@ class TestMeasure:
     def test_failure_says_why(self):
         row = command.measure("bad", [python("raise ValueError('no luck')")], 1, 60)
         assert row["failed"] == ["ValueError: no luck"]
-        assert "no luck" in command.described(row)
+        assert "no luck" in command.describe(row)
 
     def test_limit(self):
         row = command.measure("slow", [python("import time; time.sleep(60)")], 1, 0.2)
         assert row == {"name": "slow", "limit": 0.2}
-        assert command.described(row) == "> 0.2 s"
+        assert command.describe(row) == "> 0.2 s"
 
     def test_error_in(self):
         assert command.error_in(json.dumps({"error": 0.1})) == {"error": 10.0}

@@ -17,7 +17,7 @@ from benchmarks.mkl_table1 import child, command, processes
 from benchmarks.mkl_table1 import methods as mkl_table1_methods
 from benchmarks.mkl_table1 import paper as mkl_table1_paper
 from benchmarks.mkl_table1.methods import GRIDS, METHODS, Grid, Problem, available
-from benchmarks.mkl_table1.report import Figure, Results, checks, flagged, tables
+from benchmarks.mkl_table1.report import Figure, Results, checks, list_differences, tables
 
 SMALL = Grid(Cs=(0.25, 16.0), tails=(2, 8), betas=(1e-3, 1e-1))
 
@@ -263,8 +263,8 @@ class TestReport:
         assert all(c.passed is None for c in checks(found))
 
     def test_cells_that_differ(self):
-        assert flagged(FOUND) == ["wine/single-ovo", "wine/conv", "wine/smsd"]
-        assert flagged(results(conv=(99.63, 99.7))) == []
+        assert list_differences(FOUND) == ["wine/single-ovo", "wine/conv", "wine/smsd"]
+        assert list_differences(results(conv=(99.63, 99.7))) == []
 
     def test_tables(self):
         console = Console(width=200, record=True, file=io.StringIO())

@@ -19,7 +19,7 @@ from benchmarks.mnist.methods import PEERS, Peer
 from benchmarks.mnist.report import STAGES, checks, status, tables
 from benchmarks.mnist.variants import VARIANTS, Variant, settings
 from mixnorm.datasets import load
-from mixnorm.datasets.deslant import _upright
+from mixnorm.datasets.deslant import _compute_maps
 from mixnorm.exceptions import DatasetNotFoundError
 from mixnorm.pools import Patches
 
@@ -65,7 +65,7 @@ class TestImages:
             data = load("mnist", download_if_missing=False)
         except DatasetNotFoundError as error:
             pytest.skip(str(error))
-        slants, y = _upright(data.X.reshape(-1, 28, 28), None)[:, 1, 0], data.y.astype(int)
+        slants, y = _compute_maps(data.X.reshape(-1, 28, 28), None)[:, 1, 0], data.y.astype(int)
         slants -= np.array([slants[y == label].mean() for label in range(10)])[y]
         assert np.corrcoef(slants[:-2], slants[2:])[0, 1] > 0.4
         far = np.corrcoef(slants[:-20001], slants[20001:])[0, 1]
@@ -179,11 +179,11 @@ class TestChild:
                 return X
 
         model, X = Model(), np.zeros(5)
-        child.predicted_by(model, X, child.Clock("cpu"))
+        child.measure_predictions(model, X, child.Clock("cpu"))
         assert model.calls == child.REPEATS + 1
         monkeypatch.setattr(child, "LONG", -1.0)
         again = Model()
-        assert child.predicted_by(again, X, child.Clock("cpu"))[0] is X
+        assert child.measure_predictions(again, X, child.Clock("cpu"))[0] is X
         assert again.calls == 1
 
 
@@ -263,10 +263,10 @@ class TestCommand:
     def test_finished_with_the_settings_of_today(self):
         used = dataclasses.asdict(settings("original"))
         record = {"order": self.ORDER, "status": "ok", "settings": json.loads(json.dumps(used))}
-        assert command.finished(record, self.ORDER)
-        assert not command.finished(record | {"settings": used | {"alpha": 0.5}}, self.ORDER)
-        assert not command.finished(record | {"status": "failed"}, self.ORDER)
-        assert not command.finished(record, self.ORDER | {"quick": True})
+        assert command.is_finished(record, self.ORDER)
+        assert not command.is_finished(record | {"settings": used | {"alpha": 0.5}}, self.ORDER)
+        assert not command.is_finished(record | {"status": "failed"}, self.ORDER)
+        assert not command.is_finished(record, self.ORDER | {"quick": True})
 
     def arguments(self, *given):
         parser = argparse.ArgumentParser()

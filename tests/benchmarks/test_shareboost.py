@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.harness import tuning
-from benchmarks.harness.child import counting
+from benchmarks.harness.child import count_failures
 from benchmarks.harness.methods import Point, Ridged
 from benchmarks.harness.peers import PEERS, _Logistic
 from benchmarks.shareboost import report
@@ -120,7 +120,7 @@ def test_fits_that_do_not_converge_are_counted():
         warnings.warn("other", UserWarning, stacklevel=1)
         return 7
 
-    assert counting(call) == (7, 2)
+    assert count_failures(call) == (7, 2)
 
 
 @pytest.mark.parametrize(("ratio", "text"), [(None, ""), (0.123, ">0.12"), (333.4, ">333")])

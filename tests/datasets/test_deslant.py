@@ -96,7 +96,7 @@ def test_namespaces(xp):
 def test_blocks(monkeypatch):
     images = np.stack([slanted(slope) for slope in np.linspace(-0.5, 0.5, 7)])
     wanted = deslant_images(images)
-    monkeypatch.setattr("mixnorm.datasets.deslant._ENTRIES", 2 * 31 * 31)
+    monkeypatch.setattr("mixnorm.datasets.deslant._PIXELS_PER_BLOCK", 2 * 31 * 31)
     np.testing.assert_allclose(deslant_images(images), wanted, atol=1e-12)
 
 

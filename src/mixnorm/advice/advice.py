@@ -1,4 +1,4 @@
-"""What is advised: the figures of every norm, the choice, and why."""
+"""Advice on norms: the figures of every norm, the choice, and the reasons."""
 
 from __future__ import annotations
 
@@ -7,33 +7,34 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
-from mixnorm.advice.curves import Curve
+from mixnorm.advice.curves import NormCurve
 from mixnorm.bounds import Bound
+from mixnorm.norms import Norm
 
 
 @dataclass(frozen=True, eq=False)
 class NormAdvice:
-    """What was found of one norm.
+    """The figures of one norm.
 
     Attributes
     ----------
     name : str
-        The norm.
+        The name of the norm.
     norm : Norm
-        The norm as an object.
-    curve : Curve
+        The norm itself.
+    curve : NormCurve
         Held-out losses and errors along its penalties.
     data_radius : float
-        The largest dual norm of an example, under the norm that proofs are about.
+        The largest dual norm of an example, for the strongly convex norm of the proofs.
     comparator : float
-        The norm of weights that reach the held-out loss that all norms reach.
+        The norm of weights whose held-out loss is the level that all norms reach.
     bound : Bound or None
-        What the theory says of the excess risk of such weights; None for norms without.
+        The bound on the excess risk of such weights; None if the theory has none for the norm.
     """
 
     name: str
-    norm: Any = field(repr=False)
-    curve: Curve = field(repr=False)
+    norm: Norm = field(repr=False)
+    curve: NormCurve = field(repr=False)
     data_radius: float
     comparator: float
     bound: Bound | None = field(repr=False)
@@ -41,7 +42,7 @@ class NormAdvice:
     @property
     def error(self) -> float:
         """The held-out error at the best penalty."""
-        return self.curve.error
+        return float(self.curve.errors[:, self.curve.best].mean())
 
     @property
     def loss(self) -> float:
@@ -50,17 +51,17 @@ class NormAdvice:
 
     @property
     def standard_error(self) -> float:
-        """The standard error of that, over folds."""
-        return self.curve.error_of(self.curve.errors[:, self.curve.best])
+        """The standard error of the held-out error, over folds."""
+        return self.curve.standard_error(self.curve.errors[:, self.curve.best])
 
     @property
     def columns(self) -> float:
-        """Columns with weight, at the best penalty."""
+        """The mean number of columns with weight, at the best penalty."""
         return float(self.curve.columns[self.curve.best])
 
     @property
     def rank(self) -> float:
-        """The rank of the weights, at the best penalty."""
+        """The mean rank of the weights, at the best penalty."""
         return float(self.curve.ranks[self.curve.best])
 
     @property
@@ -70,13 +71,13 @@ class NormAdvice:
 
     @property
     def seconds(self) -> float:
-        """What it took."""
+        """The time that the fits took, in seconds."""
         return self.curve.seconds
 
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """Which norm to use, what it rests on, and the model that it makes.
+    """The norm to use, the figures behind the choice, and the model with this norm.
 
     Attributes
     ----------
@@ -85,20 +86,21 @@ class Advice:
     best_norm_ : str
         The norm with the smallest held-out error.
     best_estimator_ : estimator
-        Fitted on all rows, with its best penalty; it takes rows as they were given.
+        The model with this norm, fitted on all rows in their original units with the best
+        penalty.
     why : str
-        What drove the choice, in words.
+        The reasons for the choice, in words.
     verdict : {"clear", "tie", "nothing", "alone"}
-        Whether one norm is better than the others, several are as good, none helps, or no other
-        was compared.
+        ``"clear"``: one norm is better than the others. ``"tie"``: several norms are equally good.
+        ``"nothing"``: no norm helps. ``"alone"``: only one norm was compared.
     null_error : float
-        The held-out error without features.
+        The held-out error of the model without features.
     what : str
-        What errors are.
+        The kind of error, in words.
     n_samples, n_features, n_outputs : int
         Sizes of the data.
     n_used : int
-        Rows that the norms were compared on.
+        The number of rows on which the norms were compared.
     """
 
     norms: list[NormAdvice]
@@ -121,7 +123,8 @@ class Advice:
         for found in self.norms:
             if found.name == name:
                 return found
-        raise KeyError(f"{name!r} was not compared; there are {[one.name for one in self.norms]}")
+        names = [one.name for one in self.norms]
+        raise KeyError(f"{name!r} was not compared; choose one of {names}")
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the table as a list of plain rows, the best norm first."""
@@ -144,41 +147,40 @@ class Advice:
         ]
 
     def bound_order(self) -> dict[str, int]:
-        """Return the place of every norm by its bound, from 1; norms without are left out."""
+        """Return the place of every norm with a bound, from 1; equal bounds share a place."""
         found: dict[str, int] = {}
-        before: NormAdvice | None = None
-        for place, one in enumerate(by_bound(self.norms), 1):
-            same = before is not None and same_bounds(one, before)
-            found[one.name] = found[before.name] if before is not None and same else place
-            before = one
+        before, rank = None, 0
+        for place, one in enumerate(sort_by_bound(self.norms), 1):
+            rank = rank if before is not None and have_same_bound(before, one) else place
+            found[one.name], before = rank, one
         return found
 
     def projected(self, times: float = 10.0) -> str:
-        """Return what the bound of the best norm would be with so many times the rows, in words."""
+        """Return a sentence on the bound of the best norm with ``times`` as many rows."""
         bound = self.norms[0].bound
         if bound is None or not bound.value > 0.0 or self.verdict == "nothing":
             return ""
         return bound.at(times * bound.inputs["n"]).sentence
 
     def __repr__(self) -> str:
-        from mixnorm.advice.table import as_text
+        from mixnorm.advice.table import format_text
 
-        return as_text(self)
+        return format_text(self)
 
     def _repr_html_(self) -> str:
-        from mixnorm.advice.table import as_html
+        from mixnorm.advice.table import format_html
 
-        return as_html(self)
+        return format_html(self)
 
 
-def by_bound(norms: list[NormAdvice]) -> list[NormAdvice]:
-    """Return the norms that have a bound, the smallest first."""
+def sort_by_bound(norms: list[NormAdvice]) -> list[NormAdvice]:
+    """Return the norms that have a bound, the smallest bound first."""
     known = [(one.bound.value, one) for one in norms if one.bound is not None]
     return [one for _, one in sorted(known, key=itemgetter(0))]
 
 
-def same_bounds(one: NormAdvice, other: NormAdvice) -> bool:
-    """Tell whether two bounds are the same, but for how exactly the weights are known."""
+def have_same_bound(one: NormAdvice, other: NormAdvice) -> bool:
+    """Tell whether two bounds are equal up to the accuracy of the fitted weights."""
     if one.bound is None or other.bound is None:
         return False
     return math.isclose(one.bound.value, other.bound.value, rel_tol=0.01)

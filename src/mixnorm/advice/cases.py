@@ -1,4 +1,4 @@
-"""What advice is sought for: classes, outputs of a regression, or tasks with rows of their own."""
+"""The kinds of data that advice is for: classes, outputs of a regression, and tasks."""
 
 from __future__ import annotations
 
@@ -14,32 +14,37 @@ from scipy.special import log_softmax
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_consistent_length
 
-from mixnorm._array import Array, ArrayLike
+from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm._checks import check_array
 from mixnorm.data import is_list_of_tables
 from mixnorm.estimators import MixedNormClassifier, MixedNormRegressor, MultiTaskLearner
 from mixnorm.estimators.mixed_norm import standardized
 from mixnorm.models import MixedNormPath
+from mixnorm.norms import Norm
 
+#: Rows and their targets.
 Part = tuple[Any, Any]
-# Different whole numbers in floats, above which they are no labels.
-_FEW = 20
+#: Training parts and test parts.
+Folds = list[tuple[Part, Part]]
+# Floats with more different values than this are numbers, even if all are whole.
+_MOST_LABELS_IN_FLOATS = 20
 
 
 @dataclass(frozen=True)
-class Case(ABC):
-    """Rows in standard units, targets, and how models of them are made and scored.
+class AdviceCase(ABC):
+    """Rows and targets to compare norms on, and how models of them are made and scored.
 
     Attributes
     ----------
     X : array or sparse matrix, or a list of them
-        The rows that are used, with columns in standard deviations where ``standardize`` says so.
+        The rows that are used. If ``standardize`` is true, columns are divided by their standard
+        deviations.
     y : array, or a list of them
-        Their targets; labels from 0 up.
+        Their targets; labels are integers from 0 up.
     n_outputs : int
-        Classes, outputs or tasks.
+        The number of classes, outputs or tasks.
     standardize : bool
-        Whether models measure columns in standard deviations, each by its own training rows.
+        Whether each model divides columns by their standard deviations on its training rows.
     """
 
     X: Any
@@ -47,11 +52,11 @@ class Case(ABC):
     n_outputs: int
     standardize: bool
 
-    #: What is learned: classes, outputs or tasks.
+    #: The kind of targets: "classes", "outputs" or "tasks".
     kind: ClassVar[str]
-    #: What errors are.
+    #: The kind of error, in words.
     what: ClassVar[str] = "squared errors, in parts of the variance"
-    #: The estimator, and how rows are split.
+    #: The estimator, and the class that splits rows into folds.
     learner: ClassVar[Any]
     splitter: ClassVar[Any] = KFold
 
@@ -62,41 +67,41 @@ class Case(ABC):
 
     @property
     def n(self) -> int:
-        """How many rows there are; of tasks, in the smallest."""
+        """The number of rows, of the smallest task if there are tasks."""
         return int(min(part.shape[0] for part in self.tables))
 
     @property
     def n_used(self) -> int:
-        """How many rows there are in all."""
+        """The number of rows of all tasks together."""
         return sum(part.shape[0] for part in self.tables)
 
     @property
     def d(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return int(self.tables[0].shape[1])
 
-    def model(self, norm: Any, **params: Any) -> Any:
-        """Return an estimator under a norm."""
+    def make_model(self, norm: str | Norm, **params: Any) -> Any:
+        """Return an estimator with a norm."""
         return self.learner(norm, standardize=self.standardize, **params)
 
-    def folds(self, n_folds: int, seed: int) -> list[tuple[Part, Part]]:
+    def folds(self, n_folds: int, seed: int) -> Folds:
         """Return training and test parts."""
-        return _folds(self.splitter, n_folds, seed, self.X, self.y)
+        return _split(self.splitter, n_folds, seed, self.X, self.y)
 
     @abstractmethod
     def scores(self, path: MixedNormPath, train: Part, test: Part) -> Iterable[Any]:
         """Return the scores of the test part by each solution of a path."""
 
     @abstractmethod
-    def loss(self, scores: Array, y: ArrayLike) -> float:
+    def loss(self, scores: Any, y: Any) -> float:
         """Return the mean loss of scores."""
 
     @abstractmethod
-    def error(self, scores: Array, y: ArrayLike) -> float:
-        """Return what counts: the share of wrong labels, or the part of the variance left."""
+    def error(self, scores: Any, y: Any) -> float:
+        """Return the share of wrong labels, or the squared error divided by the variance."""
 
     @abstractmethod
-    def null_scores(self, y: ArrayLike) -> Any:
+    def null_scores(self, y: Any) -> Any:
         """Return the scores of the model without features, fitted on targets."""
 
     def null_error(self, train: Part, test: Part) -> float:
@@ -104,8 +109,8 @@ class Case(ABC):
         return self.error(self.null_scores(train[1]), test[1])
 
 
-class ClassCase(Case):
-    """One label for each row."""
+class ClassCase(AdviceCase):
+    """Data with one label for each row."""
 
     kind = "classes"
     what = "wrong labels"
@@ -132,12 +137,12 @@ class ClassCase(Case):
         return float(np.mean(scores.argmax(axis=1) != y))
 
     def null_scores(self, y: np.ndarray) -> np.ndarray:
-        """Return how frequent the classes are."""
+        """Return the counts of the classes."""
         return np.bincount(y)[None, :]
 
 
-class OutputCase(Case):
-    """Columns of numbers."""
+class OutputCase(AdviceCase):
+    """Data with one or more numbers for each row."""
 
     kind = "outputs"
     learner = MixedNormRegressor
@@ -151,16 +156,16 @@ class OutputCase(Case):
         return float(((scores - y) ** 2).mean())
 
     def error(self, scores: np.ndarray, y: np.ndarray) -> float:
-        """Return the mean squared error, in parts of the variance of each output."""
-        return float((((scores - y) ** 2).mean(axis=0) / _spread(self.y)).mean())
+        """Return the mean over outputs of the mean squared error divided by the variance."""
+        return float((((scores - y) ** 2).mean(axis=0) / _compute_variances(self.y)).mean())
 
     def null_scores(self, y: np.ndarray) -> np.ndarray:
         """Return the mean of each output."""
         return np.asarray(y.mean(axis=0))
 
 
-class TaskCase(Case):
-    """Numbers of several tasks, each with rows of its own."""
+class TaskCase(AdviceCase):
+    """Data of several regression tasks, each with rows of its own."""
 
     kind = "tasks"
     learner = MultiTaskLearner
@@ -170,11 +175,11 @@ class TaskCase(Case):
         """The rows of each task."""
         return list(self.X)
 
-    def folds(self, n_folds: int, seed: int) -> list[tuple[Part, Part]]:
-        """Return training and test parts, in which each task has its share."""
-        tasks = [_folds(KFold, n_folds, seed, X, y) for X, y in zip(self.X, self.y, strict=True)]
+    def folds(self, n_folds: int, seed: int) -> Folds:
+        """Return training and test parts with the same share of each task."""
+        tasks = [_split(KFold, n_folds, seed, X, y) for X, y in zip(self.X, self.y, strict=True)]
         return [
-            (_gathered(train for train, _ in parts), _gathered(test for _, test in parts))
+            (_gather_tasks(train for train, _ in parts), _gather_tasks(test for _, test in parts))
             for parts in zip(*tasks, strict=True)
         ]
 
@@ -184,34 +189,35 @@ class TaskCase(Case):
             parts = zip(test[0], path.coef(place), intercept, strict=True)
             yield [X @ weights + constant for X, weights, constant in parts]
 
-    def loss(self, scores: Array, y: Array) -> float:
-        """Return the error: tasks may have units of their own."""
+    def loss(self, scores: list[np.ndarray], y: list[np.ndarray]) -> float:
+        """Return the error, because tasks may have different units."""
         return self.error(scores, y)
 
-    def error(self, scores: Array, y: Array) -> float:
-        """Return the mean squared error, in parts of the variance of each task."""
+    def error(self, scores: list[np.ndarray], y: list[np.ndarray]) -> float:
+        """Return the mean over tasks of the mean squared error divided by the variance."""
         parts = zip(scores, y, self.y, strict=True)
-        left = [((given - known) ** 2).mean() / _spread(whole) for given, known, whole in parts]
+        left = [((s - part) ** 2).mean() / _compute_variances(whole) for s, part, whole in parts]
         return float(np.mean(left))
 
-    def null_scores(self, y: Array) -> Any:
+    def null_scores(self, y: list[np.ndarray]) -> list[np.ndarray]:
         """Return the mean of each task."""
         return [part.mean() for part in y]
 
 
-def case_of(
-    X: Array,
-    y: Array,
+def make_case(
+    X: MatrixLike,
+    y: ArrayLike | None,
     *,
     max_rows: int,
     standardize: bool,
     seed: int,
     task: str | None = None,
-) -> Case:
-    """Return the case that data make, on so many rows at most."""
+) -> AdviceCase:
+    """Return the case for given data, with at most ``max_rows`` rows of each task."""
     rng = np.random.default_rng(seed)
-    if is_list_of_tables(X):
-        return _tasks(X, y, max_rows, standardize, rng)
+    if isinstance(X, (list, tuple)) and is_list_of_tables(X):
+        targets: Any = y
+        return _make_task_case(X, targets, max_rows, standardize, rng)
     X = check_array(X, accept_sparse="csr", dtype=np.float64)
     if y is None:
         raise ValueError("y is missing; give labels or targets, one for each row of X.")
@@ -220,28 +226,28 @@ def case_of(
     classes = _holds_classes(y, task)
     if not classes:
         y = check_array(y.reshape(len(y), -1), dtype=np.float64, input_name="y")
-    rows = _some(len(y), max_rows, y if classes else None, rng)
+    rows = _draw_rows(len(y), max_rows, y if classes else None, rng)
     X, y = X[rows], y[rows]
-    X = _scaled([X])[0] if standardize else X
+    X = _standardize([X])[0] if standardize else X
     if classes:
         labels, codes = np.unique(y, return_inverse=True)
         if len(labels) < 2:
             raise ValueError(
-                f"y holds one class, {labels.tolist()[0]!r}; advice needs two or more."
+                f"y has only one class, {labels.tolist()[0]!r}; give at least two classes."
             )
         return ClassCase(X, codes, len(labels), standardize)
-    return OutputCase(X, _united(y), y.shape[1], standardize)
+    return OutputCase(X, _rescale_targets(y), y.shape[1], standardize)
 
 
 def _holds_classes(y: np.ndarray, task: str | None) -> bool:
-    """Tell whether targets are labels; floats of many values are numbers, even if whole."""
+    """Tell whether targets are labels. Floats of many values are numbers, even if whole."""
     if task is not None:
         if task not in ("classification", "regression"):
             raise ValueError(
                 f"task={task!r} is not known; choose 'classification' or 'regression'."
             )
         if task == "classification" and y.ndim != 1:
-            raise ValueError(f"y has the shape {y.shape}; labels are of one dimension.")
+            raise ValueError(f"y has the shape {y.shape}; give one label for each row.")
         return task == "classification"
     if y.ndim > 2:
         raise ValueError(f"y has the shape {y.shape}; give labels, or columns of numbers.")
@@ -250,24 +256,29 @@ def _holds_classes(y: np.ndarray, task: str | None) -> bool:
     if y.dtype.kind in "f":
         if not np.all(np.isfinite(y)):
             raise ValueError("y contains NaN or infinity; remove these rows.")
-        return bool(len(np.unique(y)) <= _FEW and np.all(y == np.round(y)))
-    if y.dtype.kind in "iu" and len(np.unique(y)) > max(_FEW, len(y) // 4):
+        few = len(np.unique(y)) <= _MOST_LABELS_IN_FLOATS
+        return bool(few and np.all(y == np.round(y)))
+    if y.dtype.kind in "iu" and len(np.unique(y)) > max(_MOST_LABELS_IN_FLOATS, len(y) // 4):
         raise ValueError(
-            f"y holds {len(np.unique(y))} different whole numbers for {len(y)} rows, which may be "
-            "labels or not; set task='regression' or task='classification'."
+            f"y has {len(np.unique(y))} different whole numbers for {len(y)} rows, which may be "
+            "labels or numbers; set task='regression' or task='classification'."
         )
     return True
 
 
-def _united(y: np.ndarray) -> np.ndarray:
-    """Return targets in a unit in which their squares are numbers."""
+def _rescale_targets(y: np.ndarray) -> np.ndarray:
+    """Return targets in a unit in which their squares neither overflow nor vanish."""
     size = float(np.max(np.abs(y), initial=0.0))
     return y / size if size > 0.0 and not 1e-100 < size < 1e100 else y
 
 
-def _tasks(
-    X: Sequence[Any], y: Array, max_rows: int, standardize: bool, rng: np.random.Generator
-) -> Case:
+def _make_task_case(
+    X: Sequence[Any],
+    y: Sequence[Any] | None,
+    max_rows: int,
+    standardize: bool,
+    rng: np.random.Generator,
+) -> TaskCase:
     if y is None or len(y) != len(X):
         raise ValueError(f"X has {len(X)} tasks; y must be a list of as many arrays of targets.")
     some_sparse = any(sparse.issparse(part) for part in X)
@@ -279,26 +290,28 @@ def _tasks(
         try:
             target = check_array(target, ensure_2d=False, dtype=np.float64, input_name="y").ravel()
         except ValueError as error:
-            raise ValueError(f"The targets of task {number} are no numbers: {error}") from error
+            raise ValueError(f"The targets of task {number} are not numbers: {error}") from error
         check_consistent_length(part, target)
-        chosen = _some(len(target), max_rows, None, rng)
+        chosen = _draw_rows(len(target), max_rows, None, rng)
         rows.append(part[chosen])
         targets.append(target[chosen])
     if len({part.shape[1] for part in rows}) > 1:
-        raise ValueError("Tasks have different numbers of columns; all must have the same.")
-    rows = _scaled(rows) if standardize else rows
+        raise ValueError("The tasks of X have different numbers of columns; give them the same.")
+    rows = _standardize(rows) if standardize else rows
     return TaskCase(rows, targets, len(rows), standardize)
 
 
-def _some(n: int, most: int, labels: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
-    """Return rows, so many at most; of every class a part."""
+def _draw_rows(
+    n: int, most: int, labels: np.ndarray | None, rng: np.random.Generator
+) -> np.ndarray:
+    """Return at most ``most`` random rows, with the same share of every class."""
     if n <= most:
         return np.arange(n)
     order = rng.permutation(n)
     if labels is None:
         return np.sort(order[:most])
     _, codes = np.unique(labels, return_inverse=True)
-    # The first rows of every class in turn.
+    # Rows are numbered within their class and ordered by this number over the size of the class.
     shares = np.empty(n)
     for code in range(codes.max() + 1):
         own = order[codes[order] == code]
@@ -306,30 +319,31 @@ def _some(n: int, most: int, labels: np.ndarray | None, rng: np.random.Generator
     return np.sort(np.argsort(shares, kind="stable")[:most])
 
 
-def _scaled(rows: list[Any]) -> list[Any]:
-    """Return rows with columns in standard deviations over all tasks; sparse ones stay sparse.
+def _standardize(rows: list[Any]) -> list[Any]:
+    """Return rows with columns divided by their standard deviations over all tasks.
 
-    Models scale again, by the rows that they are fitted on. These units are for the bounds, and
-    for ranks of weights.
+    Sparse rows stay sparse. Models scale again, by the rows that they are fitted on; these units
+    are for the bounds and for the ranks of weights.
     """
     weights = [np.full(part.shape[0], 1.0 / part.shape[0]) for part in rows]
     return standardized(rows, weights, centred=True)[0]
 
 
-def _spread(y: np.ndarray) -> Any:
-    """Return the variance of targets, one where there is none."""
+def _compute_variances(y: np.ndarray) -> np.ndarray:
+    """Return the variances of targets, with one in place of zero."""
     found = np.var(y, axis=0)
     return np.where(found > 0.0, found, 1.0)
 
 
-def _folds(kind: Any, n_folds: int, seed: int, X: Array, y: Array) -> list[tuple[Part, Part]]:
+def _split(splitter: type[KFold], n_folds: int, seed: int, X: Any, y: np.ndarray) -> Folds:
+    """Return training and test parts; classes with fewer rows than folds are allowed."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of rare classes
-        cuts = list(kind(n_folds, shuffle=True, random_state=seed).split(X, y))
+        warnings.simplefilter("ignore", UserWarning)  # about rare classes
+        cuts = list(splitter(n_folds, shuffle=True, random_state=seed).split(X, y))
     return [((X[train], y[train]), (X[test], y[test])) for train, test in cuts]
 
 
-def _gathered(parts: Iterable[Part]) -> Part:
+def _gather_tasks(parts: Iterable[Part]) -> Part:
     """Return the rows of all tasks as one list, and their targets as another."""
     rows, targets = zip(*parts, strict=True)
     return list(rows), list(targets)

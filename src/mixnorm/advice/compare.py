@@ -11,29 +11,31 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from mixnorm._array import Array, ArrayLike
+from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.advice.advice import Advice, NormAdvice
-from mixnorm.advice.cases import Case, case_of
-from mixnorm.advice.curves import Curve, curve_of
-from mixnorm.advice.words import verdict_of, why
+from mixnorm.advice.cases import AdviceCase, make_case
+from mixnorm.advice.curves import NormCurve, compute_curve
+from mixnorm.advice.words import choose_verdict, explain
 from mixnorm.bounds import Bound, excess_risk
-from mixnorm.norms import MixedNorm, as_norm
+from mixnorm.norms import MixedNorm, Norm, as_norm
 
-_DEFAULT = ("l1,1", "l2,1", "l2,2", "trace")
-# Rows of which one cut into folds is enough, and cuts of fewer, at most.
-_STEADY, _MOST_CUTS = 400, 4
-# Iterations of a fit in the comparison, at most.
-_MAX_ITER = 300
-# Part of the way from the worst best loss to the loss of nothing, that all norms must reach.
-_SLACK = 0.02
+#: One norm, several, or several with names.
+Norms = str | Norm | Iterable[str | Norm] | Mapping[str, str | Norm]
+_DEFAULT_NORMS = ("l1,1", "l2,1", "l2,2", "trace")
+# This many rows need only one cut into folds. Fewer rows are cut at most _MOST_CUTS times.
+_ROWS_FOR_ONE_CUT, _MOST_CUTS = 400, 4
+# Iterations per fit: a comparison needs no exact solutions.
+_MAX_ITER_OF_COMPARISON = 300
+# The share of the loss of the first, empty models in the common level, equation bound-level.
+_SHARE_OF_EMPTY_LOSS = 0.02
 
 
 def advise(
-    X: Array,
-    y: Array | None = None,
+    X: MatrixLike,
+    y: ArrayLike | None = None,
     *,
-    norms: Any = _DEFAULT,
-    groups: Array | None = None,
+    norms: Norms = _DEFAULT_NORMS,
+    groups: ArrayLike | None = None,
     cv: int = 5,
     n_alphas: int = 12,
     max_rows: int = 2000,
@@ -43,41 +45,41 @@ def advise(
     random_state: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Advice:
-    """Compare norms on your data, and say which to use and why.
+    """Compare norms on your data, and advise which one to use and why.
 
-    Every norm goes along a path of penalties on the same folds. They are ranked by held-out error.
-    Beside it stands what the theory says of each: how large examples are in its dual norm, how
-    large weights must be that reach the same held-out loss, and the bound on the excess risk that
-    these make.
+    Every norm is fitted along a path of penalties on the same folds, and norms are ranked by
+    held-out error. The result also has the terms of the theory for each norm: the largest dual
+    norm of an example, the norm of weights that reach the common held-out loss
+    (:eq:`bound-level`), and the bound on the excess risk (:eq:`bound-excess`).
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n_samples, n_features), or a list of them
-        Rows; a list has those of every task.
+        The rows, or a list with the rows of every task.
     y : array of shape (n_samples,) or (n_samples, n_outputs), or a list of arrays
-        Labels, or the targets of a regression, several columns of them or tasks.
+        The labels, or the targets of one or several outputs, or a list with those of every task.
     norms : list of str or of norms, or dict, default=("l1,1", "l2,1", "l2,2", "trace")
-        The norms to compare; a dictionary names them.
+        The norms to compare; the keys of a dictionary are used as their names.
     groups : array of int of shape (n_features,), optional
-        Groups of columns that belong together: one more norm, that keeps or drops them whole.
+        A group for each feature. One more norm, which keeps or drops whole groups, is compared.
     cv : int, default=5
-        Folds; few rows are cut into folds several times.
+        The number of folds. Fewer than 400 rows are cut into folds several times.
     n_alphas : int, default=12
-        Penalties for each norm.
+        The number of penalties for each norm.
     max_rows : int, default=2000
-        Rows that norms are compared on, at most, drawn at random; of tasks, in each.
+        The largest number of rows to compare norms on, drawn at random; for tasks, of each task.
     standardize : bool, default=True
-        Measure columns in standard deviations, each model by its own training rows; sparse
-        matrices stay sparse.
+        Whether each model divides columns by their standard deviations on its training rows.
+        Sparse matrices stay sparse.
     task : {"classification", "regression"}, optional
-        What one-dimensional targets are; told from their type by default. Floats of more than 20
+        The kind of one-dimensional targets; by default their type decides. Floats of more than 20
         different values are numbers.
     tol : float, default=2e-3
-        Relative duality gap of the fits.
+        The relative duality gap at which fits stop.
     random_state : int, default=0
-        Draws rows and folds.
+        The seed for the choice of rows and folds.
     progress : callable, optional
-        Is told the name of each norm before its turn.
+        Called with the name of each norm before it is fitted.
 
     Returns
     -------
@@ -93,35 +95,42 @@ def advise(
     """
     _check_whole(2, cv=cv, n_alphas=n_alphas)
     _check_whole(20, max_rows=max_rows)
-    _check_whole(0, random_state=random_state)  # rows and folds are the same for all norms
+    _check_whole(0, random_state=random_state)  # not None: all norms must get the same folds
     if not isinstance(standardize, (bool, np.bool_)):
         raise TypeError(f"standardize={standardize!r} must be True or False.")
     cv, seed = int(cv), int(random_state)
-    case = case_of(
+    case = make_case(
         X, y, max_rows=int(max_rows), standardize=bool(standardize), seed=seed, task=task
     )
-    chosen = _norms(norms, groups, case.d)
+    chosen = _choose_norms(norms, groups, case.d)
     if case.n < 2 * cv:
         where = "the smallest task has" if case.kind == "tasks" else "there are"
         raise ValueError(
             f"{where} {case.n} rows, too few for cv={cv} folds; lower cv, or add rows."
         )
-    cuts = _repeats(case.n)
+    # The fewer rows there are, the more a single cut into folds depends on chance.
+    cuts = int(np.clip(_ROWS_FOR_ONE_CUT // max(1, case.n), 1, _MOST_CUTS))
     folds = [fold for repeat in range(cuts) for fold in case.folds(cv, (seed + repeat) % 2**32)]
     null = np.array([case.null_error(train, test) for train, test in folds])
     curves = {}
     for name, norm in chosen.items():
         if progress is not None:
             progress(name)
-        model = case.model(norm, tol=float(tol), max_iter=_MAX_ITER)
-        curves[name] = curve_of(case, model, folds, int(n_alphas), cuts)
-    found = _compared(case, chosen, curves)
-    verdict = verdict_of(case, found, null)
-    n_samples = sum(part.shape[0] for part in X) if case.kind == "tasks" else len(y)
+        model = case.make_model(norm, tol=float(tol), max_iter=_MAX_ITER_OF_COMPARISON)
+        curves[name] = compute_curve(case, model, folds, int(n_alphas), cuts)
+    level = _find_common_level(curves)
+    found = [
+        NormAdvice(name, norm, curves[name], *_bound_excess_risk(case, norm, curves[name], level))
+        for name, norm in chosen.items()
+    ]
+    found.sort(key=lambda one: (round(one.error, 12), one.loss))
+    verdict = choose_verdict(case, found, null)
+    targets: Any = y
+    n_samples = sum(map(len, targets)) if case.kind == "tasks" else len(targets)
     return Advice(
         found,
-        _fitted(case, X, y, found[0], n_samples),
-        why(case, found, null, verdict),
+        _fit_best(case, X, targets, found[0], n_samples),
+        explain(case, found, null, verdict),
         verdict,
         float(null.mean()),
         case.what,
@@ -132,30 +141,15 @@ def advise(
     )
 
 
-def _repeats(n: int) -> int:
-    """Return how often rows are cut into folds: the fewer there are, the more chance is in one."""
-    return int(np.clip(_STEADY // max(1, n), 1, _MOST_CUTS))
+def _find_common_level(curves: dict[str, NormCurve]) -> float:
+    """Return a held-out loss that all norms reach (:eq:`bound-level`)."""
+    means = [curve.losses.mean(axis=0) for curve in curves.values()]
+    worst = max(float(losses.min()) for losses in means)
+    first = max(float(losses[0]) for losses in means)
+    return worst + _SHARE_OF_EMPTY_LOSS * max(0.0, first - worst)
 
 
-def _compared(case: Case, norms: dict[str, Any], curves: dict[str, Curve]) -> list[NormAdvice]:
-    """Return what was found of all norms, the smallest held-out error first."""
-    level = _common_level(curves)
-    found = []
-    for name, norm in norms.items():
-        curve = curves[name]
-        comparator = _comparator(curve, level)
-        found.append(NormAdvice(name, norm, curve, *_bounded(case, norm, comparator)))
-    return sorted(found, key=lambda one: (round(one.error, 12), one.loss))
-
-
-def _common_level(curves: dict[str, Curve]) -> float:
-    """Return a held-out loss that all norms reach."""
-    lowest = [float(curve.losses.mean(axis=0).min()) for curve in curves.values()]
-    first = max(float(curve.losses.mean(axis=0)[0]) for curve in curves.values())
-    return max(lowest) + _SLACK * max(0.0, first - max(lowest))
-
-
-def _comparator(curve: Curve, level: float) -> float:
+def _find_comparator(curve: NormCurve, level: float) -> float:
     """Return the norm of the first weights along the path that reach a held-out loss."""
     losses = curve.losses.mean(axis=0)
     reached = np.flatnonzero(losses <= level + 1e-12)
@@ -163,8 +157,11 @@ def _comparator(curve: Curve, level: float) -> float:
     return float(curve.norms[:, place].mean())
 
 
-def _bounded(case: Case, norm: Any, comparator: float) -> tuple[float, float, Bound | None]:
-    """Return the radius of the data, the comparator's norm, and the bound if there is one."""
+def _bound_excess_risk(
+    case: AdviceCase, norm: Norm, curve: NormCurve, level: float
+) -> tuple[float, float, Bound | None]:
+    """Return the radius of the data, the norm of the comparator, and the bound if there is one."""
+    comparator = _find_comparator(curve, level)
     examples = "classes" if case.kind == "classes" else "tasks"
     try:
         bound = excess_risk(
@@ -176,45 +173,41 @@ def _bounded(case: Case, norm: Any, comparator: float) -> tuple[float, float, Bo
         return math.nan, comparator, None
     if case.kind != "classes":
         said = (
-            f"{bound.sentence} Squared losses have no Lipschitz constant, so that it only orders."
+            f"{bound.sentence} Squared losses have no Lipschitz constant, so this is only a rate."
         )
         bound = replace(bound, kind="rate", sentence=said)
     return bound.inputs["examples"], comparator, bound
 
 
-def _fitted(case: Case, X: Array, y: Array, best: NormAdvice, n_samples: int) -> Any:
-    """Return the best model, fitted on all rows, which takes rows as they were given."""
-    # The best penalty falls with the root of the number of rows.
+def _fit_best(case: AdviceCase, X: MatrixLike, y: Any, best: NormAdvice, n_samples: int) -> Any:
+    """Return the best model, fitted on all rows in their original units."""
+    # The best penalty is proportional to one over the root of the number of rows.
     alpha = best.alpha * math.sqrt(case.n_used / n_samples)
     if case.kind == "tasks":
         y = [np.asarray(part, np.float64).ravel() for part in y]
-    return clone(case.model(best.norm, alpha=alpha)).fit(X, y)
+    return clone(case.make_model(best.norm, alpha=alpha)).fit(X, y)
 
 
-def _norms(norms: Any, groups: ArrayLike, n_columns: int) -> dict[str, Any]:
+def _choose_norms(norms: Norms, groups: ArrayLike | None, n_columns: int) -> dict[str, Norm]:
     """Return the norms to compare, by name."""
     if isinstance(norms, Mapping):
         found = {str(name): as_norm(norm) for name, norm in norms.items()}
     elif norms is None or isinstance(norms, numbers.Number):
         raise TypeError(f"norms={norms!r} must be a list of norms, or a dictionary of them.")
     else:
-        alone = isinstance(norms, str) or not isinstance(norms, Iterable)
-        found = {_name(norm): as_norm(norm) for norm in ([norms] if alone else norms)}
+        several = [norms] if isinstance(norms, str) or not isinstance(norms, Iterable) else norms
+        found = {norm if isinstance(norm, str) else repr(norm): as_norm(norm) for norm in several}
     if groups is not None:
         labels = np.asarray(groups)
         if labels.shape != (n_columns,):
             raise ValueError(
                 f"groups has the shape {labels.shape}; give a label for each of {n_columns} "
-                "columns."
+                "features."
             )
         found["groups"] = MixedNorm(2, 1, np.unique(labels, return_inverse=True)[1])
     if len(found) < 1:
         raise ValueError("norms is empty; give at least one norm to compare.")
     return found
-
-
-def _name(norm: Any) -> str:
-    return norm if isinstance(norm, str) else repr(norm)
 
 
 def _check_whole(least: int, **given: Any) -> None:

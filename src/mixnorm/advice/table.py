@@ -12,7 +12,7 @@ from mixnorm.advice.advice import Advice
 _HEADS = ("norm", "held-out error", "data radius", "comparator", "bound", "columns", "rank", "s")
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _format_cells(row: dict[str, Any]) -> list[str]:
     place = row["bound's place"]
     bound = "none" if row["bound"] is None else f"{row['bound']:.3g} ({place})"
     return [
@@ -27,9 +27,9 @@ def _cells(row: dict[str, Any]) -> list[str]:
     ]
 
 
-def as_text(advice: Advice, width: int = 100) -> str:
-    """Return the table and the words, for a terminal."""
-    table = [list(_HEADS), *(_cells(row) for row in advice.rows())]
+def format_text(advice: Advice, width: int = 100) -> str:
+    """Return the table and the reasons, for a terminal."""
+    table = [list(_HEADS), *(_format_cells(row) for row in advice.rows())]
     widths = [max(len(line[place]) for line in table) for place in range(len(_HEADS))]
     lines = [
         "  ".join(
@@ -47,11 +47,11 @@ def as_text(advice: Advice, width: int = 100) -> str:
     return "\n".join([head, "", *lines, "", *textwrap.wrap(words, width)])
 
 
-def as_html(advice: Advice) -> str:
-    """Return the table and the words, for a notebook."""
+def format_html(advice: Advice) -> str:
+    """Return the table and the reasons, for a notebook."""
     heads = "".join(f"<th>{html.escape(head)}</th>" for head in _HEADS)
     body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(row)) + "</tr>"
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _format_cells(row)) + "</tr>"
         for row in advice.rows()
     )
     return (

@@ -1,7 +1,7 @@
-"""Bounds: what the theory promises on your data, each as a value with its theorem.
+"""Bounds of the theory on your data, each as a value with its theorem.
 
-Open ``bound.py`` first, then ``matrix.py``. The room may import ``norms`` and ``data``; learners
-are given to it.
+Open ``bound.py`` first, then ``matrix.py``. The room may import ``norms`` and ``data``. Learners
+are arguments of its functions.
 """
 
 from mixnorm.bounds.bound import Bound

@@ -1,37 +1,40 @@
-"""What the theory promises, as a value with where it comes from."""
+"""A bound of the theory: its value, the theorem behind it, and the numbers that it uses."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 GUARANTEE, RATE = "guarantee", "rate"
+#: The authors of most theorems on matrices, regret and mistakes.
+MATRIX_PAPER = "Kakade, Shalev-Shwartz and Tewari"
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A number that the theory gives, with all that it was computed from.
+    """A bound with its theorem and the numbers that it was computed from.
 
     Attributes
     ----------
     value : float
         The bound.
     name : str
-        What is bounded.
+        The quantity that is bounded.
     theorem : str
-        Where it is proved.
+        The theorem that proves it.
     inputs : dict
         The numbers that it was computed from, by name.
     sentence : str
         What it says, in words.
     form : {"exact", "paper"}
-        With the norms that the proof is about, or in the closed form of the paper, which loses or
-        drops constants.
+        ``"exact"`` uses the norms of the proof. ``"paper"`` is the closed form of the paper, which
+        is looser or leaves out constants.
     kind : {"guarantee", "rate"}
-        Whether the value is a bound, or the theory leaves constants open and it orders alone.
+        A ``"guarantee"`` is a bound. A ``"rate"`` leaves constants open, so it can only be compared
+        with other rates.
     power : float
-        The value changes with the number of samples as its power; zero where it does not.
+        The exponent of the number of samples in the value; zero if the value is no such power.
 
     Examples
     --------
@@ -56,34 +59,37 @@ class Bound:
         return format(self.value, spec) if spec else str(self)
 
     def at(self, n: float) -> Bound:
-        """Return the bound for another number of samples, all else being the same.
+        """Return the bound for another number of samples, with all other inputs unchanged.
 
         Parameters
         ----------
         n : float
-            How many samples there would be.
+            The number of samples.
         """
         before = self.inputs.get("n")
         if before is None or self.power == 0.0:
             raise ValueError(
-                f"The bound on {self.name} is no power of the number of samples; compute it anew."
+                f"The bound on {self.name} is no power of the number of samples, so it cannot be "
+                "rescaled; compute it again."
             )
         if not 0.0 < n < math.inf:
             raise ValueError(f"n={n!r} must be positive and finite.")
-        value = self.value * (n / before) ** self.power
+        factor = n / before
+        value = self.value * factor**self.power
+        times = "ten times" if factor == 10.0 else f"{factor:.3g} times"
         moves = "falls" if value < self.value else "rises"
         sentence = (
-            f"With {_times(n / before)} the samples ({n:g}) the {self.kind} for the {self.name} "
+            f"With {times} the samples ({n:g}) the {self.kind} for the {self.name} "
             f"{moves} from {self.value:.3g} to {value:.3g}, all else being the same."
         )
         inputs = self.inputs | {"n": float(n)}
         if "rounds" in inputs:
             inputs["rounds"] = float(n)
-        inputs.pop("step", None)  # that of another number of rounds
+        inputs.pop("step", None)  # the best step depends on the number of rounds
         return replace(self, value=value, inputs=inputs, sentence=sentence)
 
     def needed(self, value: float) -> float:
-        """Return how many samples it takes for the bound to be no more than a value."""
+        """Return the number of samples with which the bound is at most ``value``."""
         before = self.inputs.get("n")
         if before is None or not self.power < 0.0:
             raise ValueError(f"The bound on {self.name} does not fall with the number of samples.")
@@ -95,27 +101,5 @@ class Bound:
         return float(math.ceil(math.exp(logarithm))) if logarithm < 700.0 else math.inf
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain values."""
-        return {
-            "name": self.name,
-            "value": self.value,
-            "theorem": self.theorem,
-            "form": self.form,
-            "kind": self.kind,
-            "power": self.power,
-            "inputs": dict(self.inputs),
-            "sentence": self.sentence,
-        }
-
-
-def _times(factor: float) -> str:
-    return "ten times" if factor == 10.0 else f"{factor:.3g} times"
-
-
-def check_form(form: Any) -> None:
-    """Raise for a form that is not known."""
-    if not isinstance(form, str) or form not in ("exact", "paper"):
-        raise ValueError(
-            f"form={form!r} is not known; 'exact' is a bound, and 'paper' the closed form of the "
-            "paper, without constants."
-        )
+        """Return all fields as a dictionary."""
+        return asdict(self)

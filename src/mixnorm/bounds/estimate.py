@@ -1,4 +1,4 @@
-"""Rademacher complexity by random signs: what bounds are about, measured."""
+"""Rademacher complexity, estimated with random signs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import Array, ArrayLike, is_sparse
-from mixnorm.bounds.matrix import _examples, _radius, _sizes
-from mixnorm.norms import MixedNorm, Spectral, as_norm, conjugate
+from mixnorm._array import ArrayLike, MatrixLike, is_sparse
+from mixnorm.bounds.matrix import check_ball
+from mixnorm.norms import MixedNorm, Norm, Spectral, conjugate
 
-# Numbers that are held at a time.
-_BLOCK = 2**22
+# Largest number of signs and sums that are in memory at a time.
+_NUMBERS_PER_STEP = 2**22
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Estimate:
     value : float
         The mean.
     standard_error : float
-        Its standard error; the true value is within two of them 19 times out of 20.
+        Its standard error. The true value is within two of them 19 times out of 20.
     n_draws : int
-        How many draws.
+        The number of draws.
     """
 
     value: float
@@ -40,32 +40,33 @@ class Estimate:
 
 
 def rademacher_estimate(
-    norm: Any,
-    X: Array,
+    norm: str | Norm,
+    X: MatrixLike,
     *,
     radius: float,
     n_outputs: int = 1,
     examples: str | None = None,
-    y: Array | None = None,
+    y: ArrayLike | None = None,
     n_draws: int = 200,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | np.random.Generator | None = None,
 ) -> Estimate:
     r"""Estimate the empirical Rademacher complexity of all weights in a ball.
 
-    The largest value of a linear form over a ball is a dual norm, so that it is :math:`\frac{R}{n}
-    \, \mathbb{E} \|\sum_i \sigma_i X_i\|_*`, the mean over signs :math:`\sigma`.
+    The complexity is :math:`\frac{R}{n} \, \mathbb{E} \|\sum_i \sigma_i X_i\|_*`, a mean over
+    random signs :math:`\sigma`, because the largest value of a linear form over a ball is a dual
+    norm (:eq:`bound-signs`).
 
     Parameters
     ----------
     norm, X, radius, n_outputs, examples
-        As in :func:`rademacher`. Tasks have a sign for each example and task.
+        As in :func:`rademacher`. For tasks, each example has one sign for each task.
     y : array of int of shape (n_samples,), optional
-        Classes of the rows, from 0 up, for ``examples="classes"``; drawn by default. The other
-        class of every example is drawn.
+        Classes of the rows, from 0 up, for ``examples="classes"``; random classes by default. The
+        other class of every example is always random.
     n_draws : int, default=200
-        How many times signs are drawn.
+        The number of times that signs are drawn.
     random_state : int, RandomState, Generator or None
-        Where they are drawn from.
+        The seed or source of the random numbers.
 
     Returns
     -------
@@ -78,52 +79,51 @@ def rademacher_estimate(
     >>> found.value
     1.0
     """
-    norm, examples = as_norm(norm), _examples(X, n_outputs, examples)
-    n, d, k = _sizes(X, n_outputs)
-    radius = _radius(radius)
+    norm, radius, examples, (n, d, k) = check_ball(norm, X, radius, n_outputs, examples)
     if not isinstance(n_draws, numbers.Integral) or n_draws < 2:
         raise ValueError(f"n_draws={n_draws!r} must be a whole number of at least 2.")
-    rng = _generator(random_state)
-    k = 1 if examples == "rows" else k
-    step = max(1, _BLOCK // (d * k + n * k))
+    if isinstance(random_state, np.random.RandomState):
+        random_state = int(random_state.randint(2**31))
+    rng = np.random.default_rng(random_state)
+    step = max(1, _NUMBERS_PER_STEP // (d * k + n * k))
     values = []
     for start in range(0, n_draws, step):
         count = min(step, n_draws - start)
-        sums = _sums(X, y, examples, (n, d, k), count, rng)
-        values.append(dual_norms(norm, sums))
+        values.append(dual_norms(norm, _draw_sums(X, y, examples, (n, d, k), count, rng)))
     found = radius / n * np.concatenate(values)
     return Estimate(
         float(found.mean()), float(found.std(ddof=1) / math.sqrt(len(found))), len(found)
     )
 
 
-def _sums(
-    X: Array,
-    y: Array,
+def _draw_sums(
+    X: MatrixLike,
+    y: ArrayLike | None,
     examples: str,
     sizes: tuple[int, int, int],
     count: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Return sums of examples with random signs, ``(count, d, k)``."""
+    """Return sums of examples with random signs, of shape ``(count, d, k)``."""
     n, d, k = sizes
     if examples == "classes":
-        signs = _class_signs(y, n, k, count, rng)
+        signs = _draw_class_signs(y, n, k, count, rng)
     else:
         signs = rng.integers(0, 2, size=(n, count * k)) * 2.0 - 1.0
     if isinstance(X, (list, tuple)) and examples == "tasks":
         parts = signs.reshape(n, count, k)
         found = np.stack([np.asarray(X[r][:n].T @ parts[:, :, r]) for r in range(k)], axis=-1)
         return np.ascontiguousarray(found.transpose(1, 0, 2))
-    total = np.asarray((X if is_sparse(X) else np.asarray(X)).T @ signs)
+    rows: Any = X if is_sparse(X) else np.asarray(X)
+    total = np.asarray(rows.T @ signs)
     return np.ascontiguousarray(total.reshape(d, count, k).transpose(1, 0, 2))
 
 
-def _class_signs(y: ArrayLike, n: int, k: int, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Return a sign for the class of each row, and the opposite one for another class."""
-    if y is None:
-        y = rng.integers(k, size=n)
-    y = np.asarray(y)
+def _draw_class_signs(
+    y: ArrayLike | None, n: int, k: int, count: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return a sign for the class of each row, and the opposite sign for another class."""
+    y = rng.integers(k, size=n) if y is None else np.asarray(y)
     if y.shape != (n,) or y.dtype.kind not in "iu" or np.min(y) < 0 or np.max(y) >= k:
         raise ValueError(f"y must be {n} whole numbers from 0 to {k - 1}, one for each row.")
     signs = np.zeros((n, count, k))
@@ -135,23 +135,12 @@ def _class_signs(y: ArrayLike, n: int, k: int, count: int, rng: np.random.Genera
     return signs.reshape(n, count * k)
 
 
-def dual_norms(norm: Any, stack: np.ndarray) -> np.ndarray:
-    """Return the dual norm of every matrix of a stack, ``(count, d, k)``."""
+def dual_norms(norm: Norm, stack: np.ndarray) -> np.ndarray:
+    """Return the dual norm of every matrix of a stack of shape ``(count, d, k)``."""
     if isinstance(norm, MixedNorm) and norm.groups is None:
-        inner = _norms(stack, conjugate(float(norm.inner)))
-        return _norms(inner, conjugate(float(norm.outer)))
+        rows = np.linalg.norm(stack, ord=conjugate(float(norm.inner)), axis=-1)
+        return np.asarray(np.linalg.norm(rows, ord=conjugate(float(norm.outer)), axis=-1))
     if isinstance(norm, Spectral):
         values = np.linalg.svd(stack, compute_uv=False)
-        return _norms(values, conjugate(float(norm.q)))
-    return np.array([float(norm.dual(matrix)) for matrix in stack])
-
-
-def _norms(values: np.ndarray, p: float) -> np.ndarray:
-    """Return p-norms along the last axis."""
-    return np.asarray(np.linalg.norm(values, ord=p, axis=-1))
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    if isinstance(random_state, np.random.RandomState):
-        random_state = int(random_state.randint(2**31))
-    return np.random.default_rng(random_state)
+        return np.asarray(np.linalg.norm(values, ord=conjugate(float(norm.q)), axis=-1))
+    return np.array([norm.dual(matrix) for matrix in stack])

@@ -1,32 +1,40 @@
-"""Bounds for ShareBoost: how fast the loss falls, and what it says of new data."""
+"""Bounds for ShareBoost: on the fall of the training loss, and on the error on new data."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mixnorm._array import ArrayLike, MatrixLike, is_sparse, to_numpy
 from mixnorm.bounds.bound import GUARANTEE, RATE, Bound
 
-# Refits to this tolerance count as exact.
-_EXACT = 1e-8
-_PAPER = "Shalev-Shwartz, Wexler and Shashua"
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+# Largest tolerance of refits that count as exact.
+_TOL_OF_EXACT_REFITS = 1e-8
+_SHAREBOOST_PAPER = "Shalev-Shwartz, Wexler and Shashua"
 
 
 def shareboost(
-    model: Any, X: MatrixLike, y: ArrayLike, W: Any = None, intercept: Any = None
+    model: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike,
+    W: ArrayLike | None = None,
+    intercept: ArrayLike | None = None,
 ) -> Bound:
-    r"""Bound ShareBoost's training loss by that of any weights.
+    r"""Bound ShareBoost's training loss by the loss of any weights.
 
-    After :math:`T` rounds it is at most :math:`L(W) + 4 \|W\|_{\infty,1}^2 / T`, where columns are
-    divided by their largest size, for a model without a penalty.
+    After :math:`T` rounds without a penalty the loss is at most
+    :math:`L(W) + 4 \|W\|_{\infty,1}^2 / T` (:eq:`bound-shareboost`), where columns are divided by
+    their largest magnitude.
 
     Parameters
     ----------
     model : ShareBoostClassifier
-        A fitted model on columns.
+        A fitted model whose pool is the columns of X.
     X : array of shape (n_samples, n_features)
         Its training rows.
     y : array of shape (n_samples,)
@@ -39,18 +47,19 @@ def shareboost(
     Returns
     -------
     Bound
-        ``inputs["measured"]`` is the loss itself, ``inputs["needed"]`` how many rounds are enough
-        to be within a tenth of the loss of the empty model.
+        ``inputs["measured"]`` is the loss itself. ``inputs["needed"]`` is the number of rounds
+        after which the bound is above the loss of ``W`` by at most a tenth of the loss of the
+        empty model.
     """
     given = getattr(model, "coef_", 0.0) if W is None else W
     coef = np.atleast_2d(np.asarray(to_numpy(given), dtype=np.float64))
-    _checked(model, X, coef)
+    _check_model_and_rows(model, X, coef)
     bias = to_numpy(model.intercept_ if intercept is None else intercept)
     X, y, classes = np.asarray(to_numpy(X), np.float64), to_numpy(y), to_numpy(model.classes_)
     scores = X @ coef.T + np.atleast_1d(bias).astype(np.float64)
     labels = np.searchsorted(classes, y)
     if np.any(labels >= len(classes)) or np.any(classes[labels] != y):
-        raise ValueError("y has labels that the model does not know.")
+        raise ValueError("y has labels that are not in classes_; give the training labels.")
     loss = model.model_.outputs.loss
     if scores.shape[1] == 1:  # two classes have one row of weights, that of the second
         scores = np.concatenate([-0.5 * scores, 0.5 * scores], axis=1)
@@ -66,62 +75,65 @@ def shareboost(
     if model.null_loss_:
         enough = max(1, math.ceil(4.0 * size * size / (0.1 * model.null_loss_)))
     sentence = (
-        f"After {rounds} rounds the training loss is at most {value:.3g}, in view of weights that "
-        f"lose {float(lost):.3g} and have norm {size:.3g}; it is {measured:.3g}. {enough} rounds "
-        "would be enough to be within a tenth of the empty model's loss of theirs."
+        f"After {rounds} rounds the training loss is at most {value:.3g}, because weights of norm "
+        f"{size:.3g} have the loss {float(lost):.3g}. The training loss is {measured:.3g}. After "
+        f"{enough} rounds the bound is above the loss of these weights by at most a tenth of the "
+        "empty model's loss."
     )
     inputs = {"rounds": float(rounds), "comparator": size, "loss": float(lost)}
     inputs |= {"measured": measured, "needed": float(enough)}
-    reason = _not_by_gradient(model)
+    reason = _explain_why_not_exact(model)
     if reason:
-        sentence += f" The theorem is not about a model with {reason}, so that this only orders."
+        sentence += f" The theorem does not cover a model with {reason}, so this is only a rate."
     kind = RATE if reason else GUARANTEE
-    return Bound(value, "training loss", f"{_PAPER}, Theorem 2", inputs, sentence, kind=kind)
+    return Bound(
+        value, "training loss", f"{_SHAREBOOST_PAPER}, Theorem 2", inputs, sentence, kind=kind
+    )
 
 
-def _outside(model: Any) -> str:
-    """Return what keeps a model out of the theorem; nothing, if it is one of those it is about."""
+def _explain_why_outside(model: BaseEstimator) -> str:
+    """Return why the theorems do not cover a model, or an empty string if they do."""
     if isinstance(model.alpha, str) or model.alpha != 0.0:
         return f"a penalty (alpha={model.alpha!r}; set 0)"
     options = model.options_
     if options.scale != "max":
-        return (
-            f"columns in other units than their largest size (scale={options.scale!r}; set 'max')"
-        )
+        return f"columns that are scaled otherwise (scale={options.scale!r}; set 'max')"
     if options.backward or options.swaps or options.tune or options.atoms_per_round != 1:
         return "rounds that do more than add one feature"
     return ""
 
 
-def _not_by_gradient(model: Any) -> str:
-    """Return what keeps a model out of Theorem 2, which is about choices and exact refits too."""
-    reason, options = _outside(model), model.options_
+def _explain_why_not_exact(model: BaseEstimator) -> str:
+    """Return why Theorem 2 does not cover a model: it also needs choices by gradients."""
+    reason, options = _explain_why_outside(model), model.options_
     if not reason and options.rule != "l1":
-        reason = f"another choice than by gradients (rule={options.rule!r}; set 'l1')"
-    if not reason and options.tol > _EXACT:
-        reason = f"refits that are not exact (tol={options.tol:g}; set {_EXACT:g} or less)"
+        reason = f"choices that are not made by gradients (rule={options.rule!r}; set 'l1')"
+    if not reason and options.tol > _TOL_OF_EXACT_REFITS:
+        most = f"{_TOL_OF_EXACT_REFITS:g}"
+        reason = f"refits that are not exact (tol={options.tol:g}; set {most} or less)"
     return reason
 
 
-def _checked(model: Any, X: MatrixLike, coef: np.ndarray) -> None:
+def _check_model_and_rows(model: BaseEstimator, X: MatrixLike, coef: np.ndarray) -> None:
     """Raise a clear error for models and rows that the bound cannot be computed for."""
     if not hasattr(model, "path_") or not hasattr(model, "classes_"):
         raise TypeError(
-            f"{type(model).__name__} is no fitted ShareBoostClassifier, which the theorem is about."
+            f"{type(model).__name__} is no fitted ShareBoostClassifier; fit one, because the "
+            "theorem is about such models."
         )
     if not model.model_.pool.plain:
-        raise ValueError("The bound is for models on columns of X; this one has other features.")
+        raise ValueError("The bound is for models whose pool is the columns of X; set pool=None.")
     if is_sparse(X):
         raise TypeError("X is sparse; give X.toarray().")
     if coef.shape != np.atleast_2d(to_numpy(model.coef_)).shape:
         raise ValueError(f"W has the shape {coef.shape}; give weights of the shape of coef_.")
 
 
-def shareboost_drops(model: Any) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return what the loss fell by in every round, and what it must fall by at least.
+def shareboost_drops(model: BaseEstimator) -> tuple[np.ndarray, np.ndarray]:
+    r"""Return the fall of the loss in every round, and a lower bound on it.
 
-    That is :math:`\frac14 \|G_j\|_1^2` for the gradient of the column that came in, for a model
-    without penalty.
+    Without a penalty the loss falls by at least :math:`\frac14 \|G_j\|_1^2`, where :math:`G_j` is
+    the gradient of the column that is added (:eq:`round-drop`).
 
     Parameters
     ----------
@@ -132,9 +144,9 @@ def shareboost_drops(model: Any) -> tuple[np.ndarray, np.ndarray]:
     -------
     fell, least : ndarray of shape (n_rounds,)
     """
-    reason = _outside(model)
+    reason = _explain_why_outside(model)
     if reason:
-        raise ValueError(f"The theorem is not about a model with {reason}.")
+        raise ValueError(f"The theorem does not cover a model with {reason}.")
     losses = np.concatenate([[model.null_loss_], model.path_["loss"]])
     return -np.diff(losses), 0.25 * np.asarray(model.path_["gradient"]) ** 2
 
@@ -142,19 +154,20 @@ def shareboost_drops(model: Any) -> tuple[np.ndarray, np.ndarray]:
 def shareboost_generalization(
     n_chosen: int, n_classes: int, n_features: int, n: int, delta: float = 0.05
 ) -> Bound:
-    r"""Return how far the error of a few shared features may be from that on the training rows.
+    r"""Return the rate of the gap between the errors on new rows and on the training rows.
 
-    It is :math:`\sqrt{(T k \ln(T k) \ln k + T \ln d + \ln(1/\delta)) / n}` up to a constant that
-    the paper does not give.
+    Up to a constant that the paper does not give, the gap of a model of a few shared features is
+    :math:`\sqrt{(T k \ln(T k) \ln k + T \ln d + \ln(1/\delta)) / n}`
+    (:eq:`bound-shareboost-rows`).
 
     Parameters
     ----------
     n_chosen, n_classes, n_features : int
-        Chosen features, classes, and features to choose from.
+        The numbers of chosen features, of classes, and of features to choose from.
     n : int
-        Training rows.
+        The number of training rows.
     delta : float, default=0.05
-        The probability of being wrong.
+        The probability that the gap is larger.
 
     Returns
     -------
@@ -179,9 +192,9 @@ def shareboost_generalization(
     value = math.sqrt(total / n)
     sentence = (
         f"The error on new data is within about {value:.3g} of that on {n} training rows, up to a "
-        f"constant; {n_features} features to choose from cost a logarithm."
+        f"constant. The choice among {n_features} features costs only a logarithm."
     )
     inputs = {"n": float(n), "chosen": float(n_chosen), "classes": float(n_classes)}
     inputs |= {"features": float(n_features), "delta": float(delta)}
-    theorem = f"{_PAPER}, Theorem 1"
+    theorem = f"{_SHAREBOOST_PAPER}, Theorem 1"
     return Bound(value, "generalization", theorem, inputs, sentence, "paper", RATE, -0.5)

@@ -7,28 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.bounds.bound import RATE, Bound
+from mixnorm.bounds.bound import MATRIX_PAPER, RATE, Bound
+
+_SPARSE_PAPER = "Jin, Yang and Mahdavi"
 
 
 def kernel_learning(
     bank: Any, *, gamma: float, n: int | None = None, largest: float | None = None
 ) -> Bound:
-    r"""Bound what choosing among kernels costs, for a margin.
+    r"""Bound the Rademacher complexity of learning with several kernels, for a margin.
 
-    With :math:`M \ge 8` kernels whose values :math:`k(x, x)` are at most :math:`B` it is :math:`e
-    \sqrt{B \ln M / (\gamma^2 n)}`: the square of their number costs only
-    the root of two times as much.
+    For :math:`M \ge 8` kernels with values :math:`k(x, x)` of at most :math:`B`, the bound is
+    :math:`e \sqrt{B \ln M / (\gamma^2 n)}` (:eq:`bound-kernels`). If the number of kernels is
+    squared, the bound grows only by the factor :math:`\sqrt 2`.
 
     Parameters
     ----------
     bank : KernelStack, FittedBank, or int
-        The kernels of the training rows, or their number.
+        The kernels of the training rows, or the number of kernels.
     gamma : float
-        The margin.
+        The margin :math:`\gamma`.
     n : int, optional
-        Training rows; those of the bank by default.
+        The number of training rows; that of the bank by default.
     largest : float, optional
-        The largest of all :math:`k(x, x)`; that of the bank by default, or 1.
+        The largest of all :math:`k(x, x)`; that of the bank by default, or 1 for a number.
 
     Returns
     -------
@@ -41,24 +43,24 @@ def kernel_learning(
     """
     if not 0.0 < float(gamma) < math.inf:
         raise ValueError(f"gamma={gamma!r}, the margin, must be positive and finite.")
-    count, rows, size = _bank_parts(bank, n, largest)
+    count, rows, size = _measure_bank(bank, n, largest)
     if not rows >= 1 or not 0.0 <= size < math.inf:
         raise ValueError(f"n={rows!r} must be at least 1, and largest={size!r} not negative.")
     if count < 8:
-        raise ValueError(f"The theorem is for at least 8 kernels, and there are {count}.")
+        raise ValueError(f"bank has {count} kernels; the theorem is for at least 8 kernels.")
     value = math.e * math.sqrt(size * math.log(count) / (float(gamma) ** 2 * rows))
     sentence = (
         f"The Rademacher complexity of {count} kernels on {rows} rows at the margin "
-        f"{float(gamma):.3g} is at most {value:.3g}; twice that is added to the share of rows "
-        "within the margin."
+        f"{float(gamma):.3g} is at most {value:.3g}. The error on new rows is on average at "
+        "most the share of training rows within the margin plus twice that."
     )
     inputs = {"n": float(rows), "kernels": float(count), "largest": size, "margin": float(gamma)}
-    theorem = "Kakade, Shalev-Shwartz and Tewari, Theorem 25"
+    theorem = f"{MATRIX_PAPER}, Theorem 25"
     return Bound(value, "cost of learning kernels", theorem, inputs, sentence, power=-0.5)
 
 
-def _bank_parts(bank: Any, n: Any, largest: Any) -> tuple[int, int, float]:
-    """Return the number of kernels and of rows, and the largest value on a diagonal."""
+def _measure_bank(bank: Any, n: int | None, largest: float | None) -> tuple[int, int, float]:
+    """Return the numbers of kernels and of rows, and the largest value on a diagonal."""
     if isinstance(bank, (int, np.integer)) and not isinstance(bank, bool):
         if n is None:
             raise ValueError("n is missing; give the number of training rows.")
@@ -67,8 +69,8 @@ def _bank_parts(bank: Any, n: Any, largest: Any) -> tuple[int, int, float]:
     grams = bank if stack is None else stack()
     if getattr(grams, "diagonals", None) is None:
         raise TypeError(
-            f"bank, a {type(bank).__name__}, has no kernels of rows; give a KernelStack, a bank "
-            "that was fitted (KernelBank.fit(X)), or a number of kernels."
+            f"bank is a {type(bank).__name__}, which has no kernels of rows; give a KernelStack, a "
+            "fitted bank (KernelBank.fit(X)), or the number of kernels."
         )
     diagonals = grams.diagonals()
     rows = diagonals.shape[1] if n is None else int(n)
@@ -86,30 +88,30 @@ def local_rademacher(
 ) -> Bound:
     r"""Return the rate of the local Rademacher complexity of many classes, up to constants.
 
-    It is :math:`\xi(K)^2 (\ln n)^3 / n` with :math:`\xi(K) = \sqrt e (4 \ln K)^{1 + 1/(2 \ln K)}`
-    for :math:`q \ge 2 \ln K`, else :math:`(2q)^{1 + 1/q} K^{1/q}`. Of functions whose losses have
-    second moments up to :math:`r` it is :math:`\xi(K) \sqrt{\zeta r} (\ln n)^{3/2} / \sqrt n +
-    \ln(1/\delta) / n`.
+    The rate is :math:`\xi(K)^2 (\ln n)^3 / n` (:eq:`bound-local`), with
+    :math:`\xi(K) = \sqrt e (4 \ln K)^{1 + 1/(2 \ln K)}` for :math:`q \ge 2 \ln K`, and
+    :math:`(2q)^{1 + 1/q} K^{1/q}` otherwise. For functions whose losses have second moments of at
+    most :math:`r`, it is :math:`\xi(K) \sqrt{\zeta r} (\ln n)^{3/2} / \sqrt n + \ln(1/\delta) / n`.
 
     Parameters
     ----------
     n : int
-        Training rows, more than 1.
+        The number of training rows, at least 2.
     n_classes : int
-        Classes, at least 2.
+        The number of classes, at least 2.
     q : float, optional
-        The dual exponent over classes; that from which on the first form holds by default.
+        The dual exponent over classes; :math:`2 \ln K` by default.
     r : float, optional
-        The second moment of losses, for the second rate.
+        The largest second moment of the losses, which chooses the second rate.
     smoothness : float, default=1.0
         The smoothness :math:`\zeta` of the loss, for the second rate.
     delta : float, default=0.05
-        The probability of being wrong, for the second rate.
+        The probability that the second rate fails.
 
     Returns
     -------
     Bound
-        It orders; the paper gives no constants.
+        A rate: the paper gives no constants.
 
     Examples
     --------
@@ -135,7 +137,7 @@ def local_rademacher(
         value = xi * math.sqrt(smoothness * r / n) * math.log(n) ** 1.5 + math.log(1.0 / delta) / n
     sentence = (
         f"The rate for {n_classes} classes and {n} rows is {value:.3g}, up to constants that the "
-        "paper leaves open: it orders, and bounds nothing by itself."
+        "paper leaves open: it orders numbers of classes and rows, and is no bound by itself."
     )
     theorem = f"Multi-class learning: from theory to algorithm, Theorem {2 if r is None else 1}"
     return Bound(value, "local Rademacher complexity", theorem, inputs, sentence, "paper", RATE)
@@ -144,16 +146,17 @@ def local_rademacher(
 def sparse_kernels(norm: float, n_kernels: int, optimum: float = 0.0) -> Bound:
     r"""Bound the objective of greedily chosen kernels by that of any function.
 
-    After :math:`d \ge 2` steps it is at most the optimum plus :math:`2 \|f\|^2 / (d - 1)`.
+    After :math:`d \ge 2` steps the objective is above that of a function :math:`f` by at most
+    :math:`2 \|f\|^2 / (d - 1)` (:eq:`lasso-rate`).
 
     Parameters
     ----------
     norm : float
-        The norm of a function to compare with, the sum of its norms in all kernels.
+        The norm of :math:`f`: the sum of its norms in all kernels.
     n_kernels : int
-        Steps, at least 2.
+        The number of steps, at least 2.
     optimum : float, default=0.0
-        Its objective.
+        The objective of :math:`f`.
 
     Returns
     -------
@@ -165,34 +168,35 @@ def sparse_kernels(norm: float, n_kernels: int, optimum: float = 0.0) -> Bound:
     2.0
     """
     if not n_kernels >= 2:
-        raise ValueError(f"n_kernels={n_kernels!r} must be at least 2: the theorem is for more.")
+        raise ValueError(f"n_kernels={n_kernels!r} must be at least 2.")
     if not 0.0 <= norm < math.inf:
-        raise ValueError(f"norm={norm!r} must be finite, and not negative.")
+        raise ValueError(f"norm={norm!r} must be finite and at least 0.")
     value = float(optimum) + 2.0 * norm * norm / (n_kernels - 1.0)
     sentence = (
-        f"After {n_kernels} kernels the objective is at most {value:.3g}, in view of a function of "
-        f"norm {norm:.3g} whose objective is {float(optimum):.3g}."
+        f"After {n_kernels} kernels the objective is at most {value:.3g}, because a function "
+        f"of norm {norm:.3g} has the objective {float(optimum):.3g}."
     )
     inputs = {"kernels": float(n_kernels), "norm": float(norm), "optimum": float(optimum)}
-    theorem = "Jin, Yang and Mahdavi, Theorem 1"
+    theorem = f"{_SPARSE_PAPER}, Theorem 1"
     return Bound(value, "objective of sparse kernels", theorem, inputs, sentence)
 
 
 def sparse_kernels_rate(gamma: float, n_steps: int, mu: float = 3.0) -> Bound:
-    r"""Bound what is left of the loss above the best, after greedy steps without penalty.
+    r"""Bound the loss above the smallest possible one, after greedy steps without a penalty.
 
-    It is :math:`\frac12 \max(0, 1 - \tau)^d` with :math:`\tau = (\mu - 1)^2 / (8 \mu (\mu + 1)
-    \gamma^2)`, for targets of mean square at most one.
+    For targets with a mean square of at most one, the bound is
+    :math:`\frac12 \max(0, 1 - \tau)^d` with
+    :math:`\tau = (\mu - 1)^2 / (8 \mu (\mu + 1) \gamma^2)` (:eq:`geometric-rate`).
 
     Parameters
     ----------
     gamma : float
-        The constant of the kernels, from :func:`mixnorm.kernels.kernel_geometry`: how little they
-        say the same.
+        The constant :math:`\gamma` of the kernels, from :func:`mixnorm.kernels.kernel_geometry`. It
+        is large if kernels are nearly redundant.
     n_steps : int
-        Steps.
+        The number :math:`d` of steps.
     mu : float, default=3.0
-        A number above one, of the proof.
+        A parameter :math:`\mu > 1` of the proof.
 
     Returns
     -------
@@ -207,14 +211,14 @@ def sparse_kernels_rate(gamma: float, n_steps: int, mu: float = 3.0) -> Bound:
         raise ValueError("gamma must be positive, n_steps not negative, and mu above 1.")
     tau = 0.0 if gamma == math.inf else (mu - 1.0) ** 2 / (8.0 * mu * (mu + 1.0) * gamma**2)
     value = 0.5 * max(0.0, 1.0 - tau) ** n_steps
-    sentence = f"After {n_steps} steps at most {value:.3g} is left above the best of the kernels."
+    sentence = f"After {n_steps} steps the loss is at most {value:.3g} above the smallest one."
     inputs = {"gamma": float(gamma), "steps": float(n_steps), "mu": float(mu), "tau": tau}
-    theorem = "Jin, Yang and Mahdavi, Lemma 3, corrected"
+    theorem = f"{_SPARSE_PAPER}, Lemma 3, corrected"
     return Bound(value, "loss above the best", theorem, inputs, sentence)
 
 
 def sparse_kernels_steps(gamma: float, error: float) -> Bound:
-    r"""Return how many greedy steps are enough to be within six times an error.
+    r"""Return a number of greedy steps after which the loss is at most six times an error.
 
     It is :math:`16 \gamma^2 \ln(1 / (12 \epsilon))`.
 
@@ -237,28 +241,30 @@ def sparse_kernels_steps(gamma: float, error: float) -> Bound:
     if not 0.0 < error < 1.0 / 12.0 or not 0.0 < gamma < math.inf:
         raise ValueError("error must be between 0 and 1/12, and gamma positive and finite.")
     value = float(math.ceil(16.0 * gamma**2 * math.log(1.0 / (12.0 * error))))
-    sentence = f"{value:g} steps are enough to be within {6.0 * error:.3g}."
+    sentence = f"{value:g} steps are enough for a loss of at most {6.0 * error:.3g}."
     inputs = {"gamma": float(gamma), "error": float(error)}
-    theorem = "Jin, Yang and Mahdavi, Theorem 4, corrected"
+    theorem = f"{_SPARSE_PAPER}, Theorem 4, corrected"
     return Bound(value, "steps", theorem, inputs, sentence)
 
 
 def sparse_kernels_generalization(
     radius: float, n_chosen: int, n_kernels: int, n: int, confidence: float = 2.0
 ) -> Bound:
-    r"""Bound how much more greedily chosen kernels cost on new data than functions in a ball.
+    r"""Bound the excess risk of greedily chosen kernels against functions in a ball.
 
-    It is :math:`196 (R + \sqrt d)^2 \sqrt{A \ln(m + 1) / N}` with probability :math:`1 - (m +
-    1)^{1 - A}`, for :math:`A \ln(m + 1) \le N \le 2^{m+1}`.
+    The bound is :math:`196 (R + \sqrt d)^2 \sqrt{A \ln(m + 1) / N}`, with probability
+    :math:`1 - (m + 1)^{1 - A}`, for :math:`A \ln(m + 1) \le N \le 2^{m+1}`.
 
     Parameters
     ----------
     radius : float
         The radius :math:`R` of the ball.
-    n_chosen, n_kernels : int
-        Kernels chosen, and to choose from, at least 3.
+    n_chosen : int
+        The number :math:`d` of chosen kernels.
+    n_kernels : int
+        The number :math:`m` of kernels to choose from, at least 3.
     n : int
-        Training rows.
+        The number :math:`N` of training rows.
     confidence : float, default=2.0
         The number :math:`A`, above one.
 
@@ -289,23 +295,24 @@ def sparse_kernels_generalization(
     )
     inputs = {"n": float(n), "radius": float(radius), "chosen": float(n_chosen)}
     inputs |= {"kernels": float(n_kernels), "confidence": float(confidence), "sure": sure}
-    theorem = "Jin, Yang and Mahdavi, Theorem 5"
+    theorem = f"{_SPARSE_PAPER}, Theorem 5"
     return Bound(value, "excess risk", theorem, inputs, sentence, power=-0.5)
 
 
 def tensor_rate(gamma: float, step: float, delta: float = 0.5) -> Bound:
     r"""Bound the factor by which a gradient step lowers the tensor dual of squared losses.
 
-    It is :math:`1 - \frac2\gamma \lambda (1 - \delta)` for a step :math:`\lambda`.
+    For a step :math:`\lambda` the factor is :math:`1 - \frac2\gamma \lambda (1 - \delta)`
+    (:eq:`tensor-gradient-rate`).
 
     Parameters
     ----------
     gamma : float
-        What losses count.
+        The weight of the losses in the objective.
     step : float
-        The step that the line search accepted.
+        The step :math:`\lambda` that the line search accepted.
     delta : float, default=0.5
-        The constant of the line search.
+        The constant :math:`\delta` of the line search.
 
     Returns
     -------
@@ -319,6 +326,6 @@ def tensor_rate(gamma: float, step: float, delta: float = 0.5) -> Bound:
     if not gamma > 0.0 or not step > 0.0 or not 0.0 < delta < 1.0:
         raise ValueError("gamma and step must be positive, and delta between 0 and 1.")
     value = max(0.0, 1.0 - 2.0 / gamma * step * (1.0 - delta))
-    sentence = f"A step of {step:.3g} leaves at most {value:.3g} of what is above the minimum."
+    sentence = f"A step of {step:.3g} leaves at most {value:.3g} of the gap to the minimum."
     inputs = {"gamma": float(gamma), "step": float(step), "delta": float(delta)}
     return Bound(value, "dual rate", "Salzo, Suykens and Rosasco, Theorem 2.3", inputs, sentence)

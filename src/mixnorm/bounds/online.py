@@ -1,62 +1,67 @@
-"""Bounds for learners that meet rows one at a time."""
+"""Bounds for online learners: on their regret and on their mistakes."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mixnorm.bounds.bound import Bound
+from mixnorm._array import ArrayLike
+from mixnorm.bounds.bound import MATRIX_PAPER, Bound
 
-_PAPER = "Kakade, Shalev-Shwartz and Tewari"
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
-def regret(model: Any, W: Any = None) -> Bound:
-    r"""Bound how much more an online learner lost than fixed weights.
+def regret(model: BaseEstimator, W: ArrayLike | None = None) -> Bound:
+    r"""Bound the regret of an online learner against fixed weights.
 
-    From the steps :math:`\eta_t` and the gradients :math:`v_t` that occurred it is :math:`f(u) /
-    \eta_T + \sum_t \eta_t \|v_t\|_*^2 / (2 \beta)`, with :math:`f` half the squared norm.
+    For steps :math:`\eta_t` and gradients :math:`v_t` the bound is :math:`f(u) / \eta_T + \sum_t
+    \eta_t \|v_t\|_*^2 / (2 \beta)`, where :math:`f` is half the squared norm (:eq:`bound-steps`).
 
     Parameters
     ----------
     model : MirrorDescentClassifier, MirrorDescentRegressor or OnlineMultiTaskLearner
-        A learner that has met rows, with steps that the theory is about.
+        A learner that has seen rows, with a step schedule that the theory covers.
     W : array of the shape of ``coef_``, optional
-        The weights to compare with; those of the learner by default.
+        The weights to compare with; the learner's own by default.
 
     Returns
     -------
     Bound
         ``inputs["measured"]`` is the regret itself.
     """
-    W = _weights(model, W)
+    W = _choose_weights(model, W)
     value, measured = float(model.regret_bound(W)), float(model.regret(W))
     rounds = float(model.n_rounds_)
     sentence = (
-        f"In {rounds:g} rounds the learner cannot have lost more than {value:.3g} above what these "
-        f"weights would have; its regret, with losses replaced by tangents, is {measured:.3g}."
+        f"In {rounds:g} rounds the learner's loss is at most {value:.3g} above that of these "
+        f"weights. Its regret, with losses replaced by their tangents, is {measured:.3g}."
     )
     inputs = {"rounds": rounds, "measured": measured}
-    return Bound(value, "regret", f"{_PAPER}, Theorem 5, by the steps taken", inputs, sentence)
+    return Bound(
+        value, "regret", f"{MATRIX_PAPER}, Theorem 5, by the steps taken", inputs, sentence
+    )
 
 
 def best_regret(size: float, gradients: float, rounds: int, strong_convexity: float) -> Bound:
-    r"""Bound the regret before learning begins, by the best fixed step.
+    r"""Bound the regret with the best fixed step, before any row is seen.
 
-    It is :math:`V \sqrt{2 f_{\max} T / \beta}` for gradients of dual norm up to :math:`V`, and
-    weights to compare with whose half squared norm is at most :math:`f_{\max}`.
+    The bound is :math:`V \sqrt{2 f_{\max} T / \beta}` (:eq:`bound-regret`) if the dual norms of the
+    gradients are at most :math:`V`, and half the squared norm of the weights to compare with is at
+    most :math:`f_{\max}`.
 
     Parameters
     ----------
     size : float
-        The norm of the weights to compare with, at most.
+        The largest norm of the weights to compare with.
     gradients : float
-        The dual norm of gradients, at most.
+        The largest dual norm :math:`V` of the gradients.
     rounds : int
-        How many rows will come.
+        The number :math:`T` of rows to come.
     strong_convexity : float
-        The constant of half the squared norm.
+        The constant :math:`\beta` of half the squared norm.
 
     Returns
     -------
@@ -80,37 +85,37 @@ def best_regret(size: float, gradients: float, rounds: int, strong_convexity: fl
     )
     inputs = {name: float(value) for name, value in named.items()}
     inputs |= {"strong_convexity": float(strong_convexity), "step": step, "n": float(rounds)}
-    return Bound(value, "regret", f"{_PAPER}, Theorem 5", inputs, sentence, power=0.5)
+    return Bound(value, "regret", f"{MATRIX_PAPER}, Theorem 5", inputs, sentence, power=0.5)
 
 
-def mistakes(model: Any, W: Any = None) -> Bound:
-    r"""Bound the mistakes of a perceptron by what fixed weights lose on its mistakes.
+def mistakes(model: BaseEstimator, W: ArrayLike | None = None) -> Bound:
+    r"""Bound the number of mistakes of a perceptron.
 
-    With :math:`a = \|W\| \max \|X\|_* / \sqrt\beta` it makes at most :math:`L + a \sqrt L + a^2`.
+    Let :math:`L` be the loss of fixed weights on the rows that the perceptron got wrong, and
+    :math:`a = \|W\| \max \|X\|_* / \sqrt\beta`. The perceptron makes at most
+    :math:`L + a \sqrt L + a^2` mistakes (:eq:`mistakes`).
 
     Parameters
     ----------
     model : GroupPerceptron
-        A perceptron that has met rows.
+        A perceptron that has seen rows.
     W : array of the shape of ``coef_``, optional
         The weights to compare with; the learner's own by default.
 
     Returns
     -------
     Bound
-        ``inputs["measured"]`` is how many mistakes were made.
+        ``inputs["measured"]`` is the number of mistakes that were made.
     """
-    W = _weights(model, W)
+    W = _choose_weights(model, W)
     value, made = float(model.mistake_bound(W)), float(model.mistakes_)
     sentence = (
-        f"At most {value:.4g} mistakes could have been made in view of these weights; {made:g} "
-        "were made."
+        f"Compared with these weights, at most {value:.4g} mistakes were possible; {made:g} were "
+        "made."
     )
     inputs = {"rounds": float(model.n_rounds_), "measured": made}
-    return Bound(value, "mistakes", f"{_PAPER}, Corollary 24, corrected", inputs, sentence)
+    return Bound(value, "mistakes", f"{MATRIX_PAPER}, Corollary 24, corrected", inputs, sentence)
 
 
-def _weights(model: Any, W: Any) -> np.ndarray:
-    if W is None:
-        W = model.coef_
-    return np.asarray(W, dtype=np.float64)
+def _choose_weights(model: BaseEstimator, W: ArrayLike | None) -> np.ndarray:
+    return np.asarray(model.coef_ if W is None else W, dtype=np.float64)

@@ -1,87 +1,83 @@
-"""How large examples are in the dual norm: what bounds multiply the size of weights by."""
+"""Dual norms of examples, which bounds multiply by the norm of the weights."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from mixnorm._array import Array, MatrixLike, is_sparse
-from mixnorm.norms import MixedNorm, Norm, Spectral, conjugate
+from mixnorm._array import MatrixLike
+from mixnorm.norms import MixedNorm, Norm, Spectral, conjugate, has_ability
 
-#: What an example is: a row with a class and another, rows of all tasks, or a row by itself.
+#: Kinds of example: a row with its class and another, a row of every task, or a row alone.
 EXAMPLES = ("classes", "tasks", "rows")
 
 
-def pair(norm: Any, shape: tuple[int, int]) -> Any:
-    """Return the strongly convex norm that proofs are about: the norm itself, or its surrogate."""
-    if getattr(norm, "strong_convexity", None) is not None:
+def find_strongly_convex(norm: Norm, shape: tuple[int, int]) -> Any:
+    """Return the strongly convex norm of the proofs: the norm itself or its surrogate.
+
+    Surrogates are those of :eq:`bound-twin`.
+    """
+    if has_ability(norm, "strong_convexity"):
         return norm
     surrogate = getattr(norm, "surrogate", None)
     if surrogate is not None:
         return surrogate(shape)
     raise ValueError(
-        f"{norm!r} is not strongly convex and has no strongly convex surrogate; these bounds are "
-        "for the norms 'l1,1', 'l2,1', 'l2,2' and 'trace', and others between them."
+        f"{norm!r} is not strongly convex and has no strongly convex surrogate; choose 'l1,1', "
+        "'l2,1', 'l2,2', 'trace', or a norm with exponents between theirs."
     )
 
 
-def radii(norm: Norm, X: Array, n_outputs: int, examples: str) -> np.ndarray:
-    r"""Return the dual norm of every example.
+def radii(norm: Norm, X: MatrixLike, n_outputs: int, examples: str) -> np.ndarray:
+    r"""Return the dual norm of every example (:eq:`bound-radii`).
 
-    With ``"classes"`` that is the largest of :math:`x (e_y - e_r)^\top` over two classes. With
-    ``"rows"`` there is one output.
+    An example of kind ``"classes"`` is :math:`x (e_y - e_r)^\top`, whose norm is the same for any
+    two classes. With ``"rows"`` there is one output.
 
     Parameters
     ----------
     norm : Norm
         The norm of the weights.
     X : array or sparse matrix of shape (n_samples, n_features), or a list of them
-        The rows; with ``"tasks"`` a list with the rows of every task, as many for each, or one
-        array of rows that all tasks share.
+        The rows. With ``"tasks"``, a list with the rows of every task, of which as many are used
+        as the smallest task has, or one array of rows that all tasks share.
     n_outputs : int
-        Classes or tasks.
+        The number of classes or tasks.
     examples : {"classes", "tasks", "rows"}
-        What an example is.
+        The kind of example.
     """
     columns = {"tasks": n_outputs, "rows": 1, "classes": 2}[examples]
-    shared = examples != "tasks" or not isinstance(X, (list, tuple))
-    # Equal rows for all tasks, as one with two signs, make a matrix of rank one.
-    if shared and isinstance(norm, MixedNorm) and norm.groups is None:
+    own = X if examples == "tasks" and isinstance(X, (list, tuple)) else None
+    # If all tasks share the row, or a row has two signs, an example is a matrix of rank one, whose
+    # norm is a product.
+    if own is None and isinstance(norm, MixedNorm) and norm.groups is None:
         inner, outer = conjugate(float(norm.inner)), conjugate(float(norm.outer))
         return np.asarray(columns ** (1.0 / inner) * row_norms(X, outer))
-    if shared and isinstance(norm, Spectral):
+    if own is None and isinstance(norm, Spectral):
         return math.sqrt(columns) * row_norms(X, 2.0)
     if examples == "tasks":
-        return _task_radii(norm, [X] * n_outputs if shared else list(X))
-    signs = np.array([[1.0, -1.0]])[:, :columns]
-    wide = np.zeros((1, max(columns, n_outputs)))
-    wide[:, :columns] = signs
-    return np.array([norm.dual(np.outer(row, wide)) for row in _rows(X)])
+        tasks = [_dense_rows(part) for part in own or [X] * n_outputs]
+        together = zip(*tasks, strict=False)  # up to the rows of the smallest task
+        return np.array([norm.dual(np.stack(rows, axis=1)) for rows in together])
+    wide = np.zeros(max(columns, n_outputs))
+    wide[:columns] = [1.0, -1.0][:columns]
+    return np.array([norm.dual(np.outer(row, wide)) for row in _dense_rows(X)])
 
 
-def _task_radii(norm: Norm, parts: list[Any]) -> np.ndarray:
-    """Return the dual norm of the rows that come together, one of every task."""
-    n = min(part.shape[0] for part in parts)
-    rows = [_rows(part) for part in parts]
-    found = np.empty(n)
-    for place in range(n):
-        found[place] = norm.dual(np.stack([next(each) for each in rows], axis=1))
-    return found
-
-
-def _rows(X: Array) -> Any:
-    """Yield the rows as dense vectors."""
-    if is_sparse(X):
-        X = X.tocsr()
+def _dense_rows(X: MatrixLike) -> Iterator[np.ndarray]:
+    """Return an iterator over the rows as dense vectors."""
+    if sparse.issparse(X):
+        X = sparse.csr_array(X)
         return (X[[i]].toarray()[0] for i in range(X.shape[0]))
     return iter(np.asarray(X, dtype=np.float64))
 
 
 def row_norms(X: MatrixLike, p: float) -> np.ndarray:
-    """Return the p-norm of every row, safe against overflow of powers.
+    """Return the p-norm of every row; powers do not overflow.
 
     Examples
     --------
@@ -90,7 +86,7 @@ def row_norms(X: MatrixLike, p: float) -> np.ndarray:
     (array([5.]), array([4.]))
     """
     if sparse.issparse(X):
-        return _sparse_row_norms(X, p)
+        return _sparse_row_norms(sparse.csr_array(X), p)
     X = np.abs(np.asarray(X, dtype=np.float64))
     largest = np.max(X, axis=1, initial=0.0)
     if p == math.inf:
@@ -99,8 +95,8 @@ def row_norms(X: MatrixLike, p: float) -> np.ndarray:
     return np.asarray(largest * ((X / scale) ** p).sum(axis=1) ** (1.0 / p))
 
 
-def _sparse_row_norms(X: Array, p: float) -> np.ndarray:
-    X = abs(X.tocsr().astype(np.float64))
+def _sparse_row_norms(X: sparse.csr_array, p: float) -> np.ndarray:
+    X = abs(X.astype(np.float64))
     largest = np.asarray(X.max(axis=1).todense()).ravel()
     if p == math.inf:
         return largest

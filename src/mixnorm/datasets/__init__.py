@@ -1,4 +1,4 @@
-"""Data sets: stored real ones, synthetic families, and images deformed or set upright.
+"""Data sets: real data, synthetic families, and images that are deformed or set upright.
 
 Open ``loading.py`` first. The room imports no other.
 """

@@ -1,31 +1,33 @@
-"""What the stored data sets are called, and where twins of some can be had."""
+"""The names of the stored data sets, and the copies of some of them at OpenML."""
 
 from dataclasses import dataclass
 from string import ascii_uppercase
 
+DIGITS = tuple("0123456789")
+
 
 @dataclass(frozen=True)
 class Twin:
-    """How to bring a data set of OpenML into the form of the stored one.
+    """A data set of OpenML, and how to bring it into the form of the stored one.
 
     Parameters
     ----------
     data_id : int
-        Its number at OpenML, which never changes its content.
+        Its number at OpenML, whose content never changes.
     shape : tuple of int
-        Rows and feature columns expected; anything else is an error.
+        The expected numbers of rows and features; any other shape is an error.
     labels : tuple of str
-        The source's class labels; the position is the integer label.
+        The class labels at OpenML; the position of a label is its integer.
     class_names : tuple of str
-        Names of the classes where they say more than the labels.
+        The names of the classes; by default the labels, unless these are digits.
     n_train : int or None
-        The first so many rows are the training part. ``None``: no split.
+        The number of rows of the training part, which come first, or ``None`` without a split.
     dtype : str
         Type of the features.
     image : tuple of int
         Shape of a row, for images.
     drop : tuple of str
-        Columns that are not features.
+        The columns that are not features.
     """
 
     data_id: int
@@ -37,6 +39,10 @@ class Twin:
     image: tuple[int, ...] = ()
     drop: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not self.class_names and self.labels != DIGITS:
+            object.__setattr__(self, "class_names", self.labels)
+
 
 NAMES = (
     "chars74k_kaggle", "computer", "dna", "glass", "iris", "isolet", "letter", "mfeat", "mnist",
@@ -44,10 +50,8 @@ NAMES = (
     "svmguide2", "usps", "vehicle", "vowel", "wine", "wpbc",
 )  # fmt: skip
 
-# Shipped with scikit-learn, so never fetched.
+# Sets that scikit-learn contains, so they are never fetched.
 SCIKIT_LEARN = {"iris": "load_iris", "wine": "load_wine"}
-
-_DIGITS = tuple("0123456789")
 
 OPENML = {
     "dna": Twin(
@@ -82,19 +86,18 @@ OPENML = {
         data_id=6,
         shape=(20000, 16),
         labels=tuple(ascii_uppercase),
-        class_names=tuple(ascii_uppercase),
         n_train=16000,
         dtype="uint8",
     ),
     "mnist": Twin(
         data_id=554,
         shape=(70000, 784),
-        labels=_DIGITS,
+        labels=DIGITS,
         n_train=60000,
         dtype="uint8",
         image=(28, 28),
     ),
-    "pendigits": Twin(data_id=32, shape=(10992, 16), labels=_DIGITS, n_train=7494, dtype="uint8"),
+    "pendigits": Twin(data_id=32, shape=(10992, 16), labels=DIGITS, n_train=7494, dtype="uint8"),
     # OpenML's copy lacks five of the 6435 rows.
     "satimage": Twin(
         data_id=182,
@@ -115,19 +118,16 @@ OPENML = {
         data_id=36,
         shape=(2310, 19),
         labels=("brickface", "sky", "foliage", "cement", "window", "path", "grass"),
-        class_names=("brickface", "sky", "foliage", "cement", "window", "path", "grass"),
     ),
     "vehicle": Twin(
         data_id=54,
         shape=(846, 18),
         labels=("opel", "saab", "bus", "van"),
-        class_names=("opel", "saab", "bus", "van"),
     ),
     "vowel": Twin(
         data_id=307,
         shape=(990, 10),
         labels=("hid", "hId", "hEd", "hAd", "hYd", "had", "hOd", "hod", "hUd", "hud", "hed"),
-        class_names=("hid", "hId", "hEd", "hAd", "hYd", "had", "hOd", "hod", "hUd", "hud", "hed"),
         n_train=528,
         drop=("Train_or_Test", "Speaker_Number", "Sex"),
     ),

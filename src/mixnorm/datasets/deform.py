@@ -1,4 +1,4 @@
-"""Deformed copies of images, for training on more than there are."""
+"""Randomly deformed copies of images, as additional training data."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from mixnorm._array import as_generator, device_of, is_numpy, namespace
+from mixnorm._array import Array, ArrayLike, as_generator, device_of, is_numpy, namespace
 from mixnorm._numbers import check_count, check_number
 from mixnorm._threads import threads_for
 
-# What the arrays between images and copies may take together, and their bytes for a pixel.
-_BYTES = 2**28
+# Memory for intermediate arrays in all, and for each pixel.
+_BYTES_OF_BLOCK = 2**28
 _BYTES_PER_PIXEL = 128
 
-# Waves whose share of the variance is below this part of the largest are left out.
-_SMALLEST = 1e-4
+# Waves with a variance below this share of the largest are left out.
+_SMALLEST_VARIANCE_OF_WAVES = 1e-4
 
-# Larger amounts leave nothing of an image, and in the end no finite place to look at.
-_LARGEST = {"rotation": 180.0, "scaling": 10.0, "shear": 1e6, "shift": 1e6, "elastic": 1e6}
+# Larger amounts leave nothing of an image, and finally places that are not finite.
+_LARGEST_AMOUNTS = {"rotation": 180.0, "scaling": 10.0, "shear": 1e6, "shift": 1e6, "elastic": 1e6}
 
 
 def deform_images(
-    images: Any,
+    images: Array | ArrayLike,
     *,
     n_copies: int = 1,
     rotation: float = 8.0,
@@ -33,19 +33,19 @@ def deform_images(
     shift: float = 0.5,
     elastic: float = 0.6,
     smoothness: float = 4.0,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | np.random.Generator | None = None,
 ) -> Any:
     r"""Make randomly deformed copies of images.
 
-    Pixel :math:`p` of a copy shows what the image has at
+    Pixel :math:`p` of a copy shows the value of the image at
 
     .. math:: c + R_\theta \begin{pmatrix} 1 & s \\ 0 & 1 \end{pmatrix}
               \begin{pmatrix} e^{a} & 0 \\ 0 & e^{b} \end{pmatrix} (p - c) + t + u(p),
 
     where :math:`c` is the centre of the image: an affine map and a smooth field :math:`u` of
-    displacements, both drawn anew for every copy of every image. Between pixels values are
-    interpolated linearly along both axes, and outside the image they are zero. The defaults suit
-    digits of 28 × 28 pixels.
+    displacements (:eq:`field-covariance`), both drawn anew for every copy of every image. Values
+    between pixels are interpolated linearly along both axes, and values outside the image are zero.
+    The defaults suit digits of 28 × 28 pixels.
 
     Parameters
     ----------
@@ -69,10 +69,10 @@ def deform_images(
         pixels at distance :math:`d` have displacements with correlation
         :math:`\exp(-d^2 / (4\,\mathtt{smoothness}^2))`.
     random_state : int, RandomState instance, Generator or None, default=None
-        Fixes the deformations. They do not depend on what the images show: channels of colour
-        images deform alike if each is given the same integer. The same integer gives the same
-        copies, up to rounding, in every namespace and on every device, and the first copies are
-        the same whatever ``n_copies``.
+        The seed or source of the deformations. They do not depend on the values of the images, so
+        the channels of colour images deform alike with the same integer. The same integer gives
+        the same copies, up to rounding, in every namespace and on every device, and the first
+        copies are the same for every ``n_copies``.
 
     Returns
     -------
@@ -86,8 +86,9 @@ def deform_images(
     Angles, logarithms, shears and shifts are uniform. The field is white noise convolved with
     a Gaussian. Its covariance is a product over the two axes, so it is drawn as
     :math:`A_y Z A_x^\top` with few normal numbers :math:`Z` and columns of :math:`A` that are
-    eigenvectors of the covariance along an axis: of 28 at the default smoothness, 9. Those with
-    less than :math:`10^{-4}` of the largest eigenvalue are left out. NumPy arrays go through a
+    eigenvectors of the covariance along an axis (:eq:`field-draw`). Those with less than
+    :math:`10^{-4}` of the largest eigenvalue are left out, which leaves 9 of 28 at the default
+    smoothness. NumPy arrays go through a
     compiled loop on all cores, others through operations of their namespace in blocks of images;
     random numbers are drawn on the host.
 
@@ -108,19 +109,18 @@ def deform_images(
     >>> X.shape, y.shape
     ((5391, 64), (5391,))
     """
-    images = checked_images(images)
+    images = check_images(images)
     n_images, height, width = images.shape
     n_all = check_count("n_copies", n_copies) * n_images
     affine = {"rotation": rotation, "scaling": scaling, "shear": shear, "shift": shift}
-    affine = {name: _amount(name, value) for name, value in affine.items()}
-    rows, columns = _bases(
-        height, width, _amount("elastic", elastic), _checked_smoothness(smoothness)
-    )
+    affine = {name: _check_amount(name, value) for name, value in affine.items()}
+    elastic, smoothness = _check_amount("elastic", elastic), _check_smoothness(smoothness)
+    rows, columns = _bases(height, width, elastic, smoothness)
     random = as_generator(random_state)
     copies = namespace(images).empty(
         (n_all, height, width), dtype=images.dtype, device=device_of(images)
     )
-    size = max(1, _BYTES // (_BYTES_PER_PIXEL * height * width))
+    size = max(1, _BYTES_OF_BLOCK // (_BYTES_PER_PIXEL * height * width))
     for first in range(0, n_all, n_images):
         # All maps of a copy come before its waves, so that blocks may have any size.
         maps = _draw_maps(random, n_images, (height, width), **affine)
@@ -128,9 +128,8 @@ def deform_images(
             stop = min(start + size, n_images)
             shape = (stop - start, 2, rows.shape[1], columns.shape[0])
             waves = random.standard_normal(shape, dtype=np.float32)
-            copies[first + start : first + stop, :, :] = deformed(
-                images[start:stop, :, :], maps[start:stop], waves, rows, columns
-            )
+            parts = maps[start:stop], waves, rows, columns
+            copies[first + start : first + stop, :, :] = deform(images[start:stop, :, :], *parts)
     return copies
 
 
@@ -146,8 +145,8 @@ def _draw_maps(
 ) -> np.ndarray:
     """Return affine maps ``(n_images, 2, 3)`` from ``(y, x, 1)`` in a copy to a place in an image.
 
-    Six numbers are drawn for every image whatever the amounts, so that what is drawn after them
-    does not depend on which are zero.
+    Six numbers are drawn for every image, even if amounts are zero, so that later draws do not
+    depend on the amounts.
     """
     draws = random.uniform(-1.0, 1.0, size=(n_images, 6))
     angle = math.radians(rotation) * draws[:, 0]
@@ -168,12 +167,12 @@ def _draw_maps(
 def _bases(
     height: int, width: int, elastic: float, smoothness: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``rows`` and ``columns`` that make a field ``rows @ Z @ columns`` of normal ``Z``."""
+    """Return the factors of a field ``rows @ Z @ columns`` with normal ``Z`` (:eq:`field-draw`)."""
     if not elastic:
         return np.zeros((height, 0)), np.zeros((0, width))
     # Each of the two components has half of the mean squared length.
     rows = elastic / math.sqrt(2) * _basis(height, smoothness)
-    # One order in memory, for which the loop is compiled.
+    # The loop is compiled for one order in memory.
     return np.ascontiguousarray(rows), np.ascontiguousarray(_basis(width, smoothness).T)
 
 
@@ -181,29 +180,29 @@ def _basis(size: int, smoothness: float) -> np.ndarray:
     """Return ``A`` such that ``A z`` of normal ``z`` is smoothed noise of unit variance.
 
     White noise convolved with a Gaussian of standard deviation s has the correlations
-    exp(-d² / (4 s²)).
+    exp(-d² / (4 s²)) (:eq:`field-covariance`).
     """
     distances = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
-    with np.errstate(over="ignore"):  # a smoothness next to zero leaves white noise
+    with np.errstate(over="ignore"):  # with a smoothness near zero, the noise stays white
         correlations = np.exp(-((distances / (2.0 * smoothness)) ** 2))
     values, vectors = np.linalg.eigh(correlations)
-    kept = values > _SMALLEST * values[-1]
-    # LAPACKs differ in the signs of eigenvectors, and the same seed would give other fields.
+    kept = values > _SMALLEST_VARIANCE_OF_WAVES * values[-1]
+    # Signs of eigenvectors differ between LAPACK libraries; fixed signs give the same fields.
     vectors = np.where(vectors[0] < 0.0, -vectors, vectors)
     basis = np.sqrt(values[kept]) * vectors[:, kept]
-    # What was left out is missed most at the ends; every pixel gets back unit variance.
+    # The omitted waves reduce the variance, most at the ends; every pixel gets unit variance again.
     return np.asarray(basis / np.linalg.norm(basis, axis=1, keepdims=True))
 
 
-def deformed(
-    images: Any, maps: np.ndarray, waves: np.ndarray, rows: np.ndarray, columns: np.ndarray
+def deform(
+    images: Array, maps: np.ndarray, waves: np.ndarray, rows: np.ndarray, columns: np.ndarray
 ) -> Any:
-    """Return one deformed copy of each image, places given by ``maps`` and ``waves``."""
+    """Return one copy of each image, deformed by affine ``maps`` and ``waves``."""
     xp, device = namespace(images), device_of(images)
     n_images, height, width = images.shape
     whole = xp.isdtype(images.dtype, "integral")
     bits = xp.iinfo(images.dtype).bits if whole else xp.finfo(images.dtype).bits
-    # float32 has 24 bits for a value: enough for 16, which its rounding then does not show.
+    # float32 has 24 bits for a value, enough for integers of 16 bits.
     dtype = xp.float64 if bits > (16 if whole else 32) else xp.float32
     padded = xp.zeros((n_images, height + 2, width + 2), dtype=dtype, device=device)
     padded[:, 1:-1, 1:-1] = xp.astype(images, dtype)
@@ -211,14 +210,14 @@ def deformed(
     parts = (framed, waves, rows, columns)
     warp = _warp_compiled if is_numpy(images) else _warp
     values = warp(padded, *(xp.asarray(part, dtype=dtype, device=device) for part in parts))
-    # A mean of pixels and zeros is in the range of the dtype: nothing is left to clip.
+    # A mean of pixels and zeros is in the range of the dtype, so no value needs to be clipped.
     return xp.astype(xp.round(values) if whole else values, images.dtype)
 
 
 def _warp_compiled(
     padded: np.ndarray, maps: np.ndarray, waves: np.ndarray, rows: np.ndarray, columns: np.ndarray
 ) -> np.ndarray:
-    """Do as :func:`_warp` for NumPy arrays."""
+    """Compute :func:`_warp` for NumPy arrays in a compiled loop."""
     from mixnorm.datasets.deform_jit import warp
 
     n_images, height, width = len(padded), len(rows), columns.shape[1]
@@ -228,8 +227,8 @@ def _warp_compiled(
     return out
 
 
-def _warp(padded: Any, maps: Any, waves: Any, rows: Any, columns: Any) -> Any:
-    """Return what padded images show at the places that their pixels are sent to.
+def _warp(padded: Array, maps: Array, waves: Array, rows: Array, columns: Array) -> Any:
+    """Return the values of padded images at the places of the pixels of the copies.
 
     Places are ``maps @ (y, x, 1) + rows @ waves @ columns``, counted from the corner of the frame
     of zeros, one pixel wide, around each image.
@@ -242,7 +241,7 @@ def _warp(padded: Any, maps: Any, waves: Any, rows: Any, columns: Any) -> Any:
     parts = []
     for d, size in enumerate((height, width)):
         a, b, c = (xp.reshape(maps[:, d, k], (n_images, 1, 1)) for k in range(3))
-        # Beyond the frame there are zeros, as on it.
+        # Values beyond the frame are zero, as on the frame.
         place = xp.clip(a * y + c + b * x + field[:, d, :, :], 0.0, size + 1.0)
         low = xp.clip(xp.floor(place), 0.0, float(size))
         parts.append((xp.astype(low, xp.int64), place - low))
@@ -259,10 +258,9 @@ def _warp(padded: Any, maps: Any, waves: Any, rows: Any, columns: Any) -> Any:
     return (1.0 - down) * upper + down * lower
 
 
-def checked_images(images: Any) -> Any:
+def check_images(given: ArrayLike) -> Any:
     """Return the images as an array; raise an error if they cannot be deformed."""
-    if not array_api_compat.is_array_api_obj(images):
-        images = np.asarray(images)
+    images: Any = given if array_api_compat.is_array_api_obj(given) else np.asarray(given)
     shape = tuple(images.shape)
     if len(shape) != 3:
         remedy = {
@@ -288,23 +286,21 @@ def checked_images(images: Any) -> Any:
         largest = max(int(xp.max(images)), -int(xp.min(images)))
         if largest > 2**53:
             raise ValueError(
-                f"images have pixels as large as {largest}, which floats do not hold; between "
-                "them values are interpolated as floats. Convert images to float64."
+                f"images have pixels as large as {largest}, which floats do not hold exactly, and "
+                "values between pixels are floats. Convert images to float64."
             )
     return images
 
 
-def _amount(name: str, value: Any) -> float:
+def _check_amount(name: str, value: float) -> float:
+    """Return the size of random deformations as a float; raise if it is out of range."""
     check_number(name, value)
-    if not 0.0 <= value <= _LARGEST[name]:
-        raise ValueError(
-            f"{name}={value} is the size of random deformations: give "
-            f"0 <= {name} <= {_LARGEST[name]:g}."
-        )
+    if not 0.0 <= value <= _LARGEST_AMOUNTS[name]:
+        raise ValueError(f"{name}={value} must be from 0 to {_LARGEST_AMOUNTS[name]:g}.")
     return float(value)
 
 
-def _checked_smoothness(value: Any) -> float:
+def _check_smoothness(value: float) -> float:
     check_number("smoothness", value)
     if not 0.0 < value < math.inf:
         raise ValueError(

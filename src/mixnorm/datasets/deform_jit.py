@@ -1,4 +1,4 @@
-"""Compiled loop of the deformed images. It has a twin for other arrays in ``_deform.py``."""
+"""The compiled loop for deformed images. Its twin for other arrays is in ``deform.py``."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from mixnorm._loops import loop
 
 @loop(parallel=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def warp(padded, maps, waves, rows, columns, out):  # type: ignore[no-untyped-def]
-    """Write into ``out`` what ``padded`` images show at the places that their pixels are sent to.
+    """Write into ``out`` the values of ``padded`` images at the places of the pixels of ``out``.
 
-    Pixel ``(y, x)`` of image ``i`` is sent to ``maps[i] @ (y, x, 1)`` plus the displacement
+    The place of pixel ``(y, x)`` of image ``i`` is ``maps[i] @ (y, x, 1)`` plus the displacement
     ``(rows @ waves[i] @ columns)[:, y, x]``, counted from the corner of the frame of zeros, one
     pixel wide, around the image. All arrays have one floating dtype.
     """
@@ -38,7 +38,7 @@ def warp(padded, maps, waves, rows, columns, out):  # type: ignore[no-untyped-de
                     for x in range(width):
                         places[d, x] += amount * half[d, r, x]
             for x in range(width):
-                # Beyond the frame there are zeros, as on it.
+                # Values beyond the frame are zero, as on the frame.
                 down = min(max(places[0, x], 0.0), height + 1.0)
                 right = min(max(places[1, x], 0.0), width + 1.0)
                 j, k = min(int(down), height), min(int(right), width)

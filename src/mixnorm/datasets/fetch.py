@@ -1,20 +1,19 @@
-"""Twins of stored data sets: scikit-learn's own, and OpenML's."""
+"""Copies of stored data sets, from scikit-learn and from OpenML."""
 
 import http.client
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixnorm.datasets.catalogue import OPENML, SCIKIT_LEARN, Twin
 from mixnorm.exceptions import DatasetFormatError, DatasetNotFoundError
 
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, np.ndarray]
 
 
 def from_scikit_learn(name: str) -> Arrays:
-    """Return a data set that ships with scikit-learn, in the stored form."""
+    """Return a data set of scikit-learn in the stored form."""
     import sklearn.datasets
 
     bunch = getattr(sklearn.datasets, SCIKIT_LEARN[name])()
@@ -31,7 +30,7 @@ def from_openml(name: str) -> Arrays:
     from sklearn.datasets import fetch_openml
 
     twin = OPENML[name]
-    # scikit-learn's fast reader is pandas; its own one needs nothing but time.
+    # scikit-learn reads much faster with pandas than without.
     parser = "pandas" if find_spec("pandas") else "liac-arff"
     try:
         bunch = fetch_openml(data_id=twin.data_id, as_frame=False, parser=parser)
@@ -49,7 +48,7 @@ def _arrange(name: str, twin: Twin, bunch: Any) -> Arrays:
     kept = [i for i, feature in enumerate(names) if feature not in twin.drop]
     X = np.asarray(bunch.data)[:, kept]
     if X.shape != twin.shape:
-        raise _unexpected(name, twin, f"shape {X.shape} instead of {twin.shape}")
+        raise _make_format_error(name, twin, f"shape {X.shape} instead of {twin.shape}")
     X = _cast(name, twin, X)
     y = _encode(name, twin, bunch.target)
     if twin.image:
@@ -64,31 +63,31 @@ def _arrange(name: str, twin: Twin, bunch: Any) -> Arrays:
     return arrays
 
 
-def _cast(name: str, twin: Twin, X: NDArray[Any]) -> NDArray[Any]:
+def _cast(name: str, twin: Twin, X: np.ndarray) -> np.ndarray:
     if twin.dtype != "uint8":
         return X.astype(twin.dtype)
-    # Range first: casting what does not fit is undefined.
+    # The range is checked first, because a cast of other numbers is undefined.
     if X.min() >= 0 and X.max() <= 255:
         whole = X.astype(np.uint8)
         if np.array_equal(whole, X):
             return whole
-    raise _unexpected(name, twin, "features that are not integers from 0 to 255")
+    raise _make_format_error(name, twin, "features that are not integers from 0 to 255")
 
 
-def _encode(name: str, twin: Twin, target: Any) -> NDArray[Any]:
-    """Turn the source's labels into positions in ``twin.labels``."""
+def _encode(name: str, twin: Twin, target: np.ndarray) -> np.ndarray:
+    """Return the positions of OpenML's labels in ``twin.labels``."""
     position = {label: i for i, label in enumerate(twin.labels)}
-    # Labels may come quoted, and numbers with a decimal point ("7.").
+    # Labels may have quotes, and numbers a decimal point ("7.").
     cleaned = [str(label).strip("' ") for label in target]
     cleaned = [label.removesuffix(".0").removesuffix(".") for label in cleaned]
     unknown = sorted(set(cleaned) - set(position))
     if unknown:
-        raise _unexpected(name, twin, f"unknown class labels {unknown[:5]}")
+        raise _make_format_error(name, twin, f"unknown class labels {unknown[:5]}")
     return np.array([position[label] for label in cleaned], dtype=np.int16)
 
 
-def _unexpected(name: str, twin: Twin, what: str) -> DatasetFormatError:
+def _make_format_error(name: str, twin: Twin, what: str) -> DatasetFormatError:
     return DatasetFormatError(
-        f"OpenML's copy of {name!r} (data_id={twin.data_id}) has {what}. It is not the set this "
-        f"version knows: put a stored {name}.npz into a folder and set MIXNORM_DATA to it."
+        f"OpenML's copy of {name!r} (data_id={twin.data_id}) has {what}. It differs from the "
+        f"expected set; put a stored {name}.npz into a folder and set MIXNORM_DATA to this folder."
     )

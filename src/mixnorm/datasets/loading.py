@@ -1,4 +1,4 @@
-"""Finding, reading and checking a stored data set."""
+"""Stored data sets: find, read and check them."""
 
 import os
 import sys
@@ -24,10 +24,10 @@ _CSR_KEYS = ("data", "indices", "indptr", "shape")
 def load(name: str, *, download_if_missing: bool = True) -> "Bunch":
     """Load a stored data set by name.
 
-    Looked for in this order: the folder named by the environment variable
-    ``MIXNORM_DATA``; the cache folder (``MIXNORM_CACHE``, or ``mixnorm`` in
-    the user's cache folder, such as ``~/.cache/mixnorm``); scikit-learn
-    itself (iris, wine); and OpenML, whose copy is then written to the cache.
+    These places are searched in order: the folder in the environment variable ``MIXNORM_DATA``;
+    the cache folder (``MIXNORM_CACHE``, or ``mixnorm`` in the user's cache folder, such as
+    ``~/.cache/mixnorm``); scikit-learn itself (iris, wine); and OpenML, whose copy is then written
+    to the cache.
 
     Parameters
     ----------
@@ -36,31 +36,29 @@ def load(name: str, *, download_if_missing: bool = True) -> "Bunch":
         one of the two folders. OpenML has dna, glass, isolet, letter, mnist,
         pendigits, satimage, segment, vehicle and vowel.
     download_if_missing : bool, default=True
-        Whether OpenML may be asked. ``False`` never touches the network.
+        Whether the data set may be downloaded from OpenML. ``False`` never uses the network.
 
     Returns
     -------
     data : :class:`sklearn.utils.Bunch`
-        ``X`` and ``y``, with ``X_test`` and ``y_test`` where the set has an
-        established split (``X`` is then the training part), and whatever else
-        is stored with it: ``feature_names``, ``class_names``, ``task``.
-        Class labels are integers from 0, features are raw, images keep two
-        dimensions per row, and sparse sets come as CSR matrices. ``name`` and
-        ``source`` (a path, or who was asked) are always there.
+        ``X`` and ``y``, with ``X_test`` and ``y_test`` if the set has an established split (``X``
+        is then the training part), and other stored arrays: ``feature_names``, ``class_names``,
+        ``task``. Class labels are integers from 0, features are raw, images keep two dimensions
+        per row, and sparse sets are CSR matrices. ``name`` and ``source`` (a path or the name of
+        the source) are always present.
 
     Raises
     ------
     DatasetNotFoundError
-        Nothing of that name was found, or it could not be fetched.
+        No data set has that name, or it could not be downloaded.
     DatasetFormatError
-        A file was found but is damaged or lacks something.
+        A file was found but is damaged or incomplete.
 
     Notes
     -----
-    A copy from OpenML has the features, labels and types of the stored set as
-    far as the source allows. The split is the stored set's convention (so
-    many first rows are the training part) applied to OpenML's row order;
-    OpenML's satimage lacks five rows, and isolet comes without ``task``.
+    A copy from OpenML has the features, labels and types of the stored set as far as the source
+    allows. As in the stored set, the training part is a fixed number of rows from the top, but in
+    OpenML's order. OpenML's satimage lacks five rows, and isolet comes without ``task``.
 
     Examples
     --------
@@ -75,7 +73,7 @@ def load(name: str, *, download_if_missing: bool = True) -> "Bunch":
     path = _find(name)
     if path is not None:
         return Bunch(name=name, source=str(path), **_read(path))
-    from mixnorm.datasets import fetch as _fetch  # brings in scikit-learn's loaders
+    from mixnorm.datasets import fetch as _fetch  # which imports scikit-learn's loaders
 
     if name in SCIKIT_LEARN:
         return Bunch(name=name, source="scikit-learn", **_fetch.from_scikit_learn(name))
@@ -119,7 +117,7 @@ def _find(name: str) -> Path | None:
 
 
 def _cache_folder() -> Path:
-    """Return where fetched sets are kept; it need not exist."""
+    """Return the folder for downloaded sets, which need not exist."""
     given = os.environ.get("MIXNORM_CACHE")
     if given:
         return Path(given).expanduser()
@@ -145,7 +143,7 @@ def _not_found_message(name: str) -> str:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Read an archive, turn CSR parts into matrices, and check what is there."""
+    """Read an archive, assemble sparse matrices, and check the arrays."""
     try:
         # Opened here, because np.load leaves the file open when the archive is damaged.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:

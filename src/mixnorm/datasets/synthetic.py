@@ -1,21 +1,18 @@
-"""Synthetic families that separate shared-feature learning from its rivals."""
+"""Synthetic families that separate learning with shared features from other methods."""
 
 import numbers
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixnorm._numbers import check_count, check_number
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Seed = int | np.random.RandomState | None
 
 
 def make_shared_bits(
-    n_classes: int, n_samples: int | None = None, random_state: Any = None
-) -> tuple[Floats, Integers]:
-    r"""Make classes told apart by a few shared bits, or by one loud column each.
+    n_classes: int, n_samples: int | None = None, random_state: Seed = None
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Make classes that a few shared bits separate, or one large column per class.
 
     An example of class :math:`y \in \{0, \dots, k-1\}` is
 
@@ -63,7 +60,7 @@ def make_shared_bits(
            [ 1.,  1.,  0.,  0.,  0.,  4.]])
     """
     codes = _binary_codes(n_classes)
-    y = _balanced_classes(n_classes, n_samples, random_state)
+    y = _draw_classes(n_classes, n_samples, random_state)
     indicators = 2.0 * codes.shape[1] * np.eye(n_classes)
     return np.hstack([codes[y], indicators[y]]), y
 
@@ -74,9 +71,9 @@ def make_redundant_bits(
     n_samples: int | None = None,
     *,
     zeroed: float = 0.1,
-    random_state: Any = None,
-) -> tuple[Floats, Integers]:
-    r"""Make copies of the same bits, now and then one of them zeroed.
+    random_state: Seed = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Make several copies of the same bits, some of them zeroed.
 
     Every example holds ``n_copies`` copies of :math:`\mathrm{bin}(y)`, the
     code of :func:`make_shared_bits`; in a share ``zeroed`` of the examples
@@ -129,14 +126,14 @@ def make_redundant_bits(
     if n_samples is None:
         y = np.repeat(np.arange(n_classes), 10)
     else:
-        y = _balanced_classes(n_classes, n_samples, rng)
+        y = _draw_classes(n_classes, n_samples, rng)
     blocks = np.repeat(codes[y][:, None, :], n_copies, axis=1)
     rows = rng.permutation(len(y))[: round(zeroed * len(y))]
     blocks[rows, rng.randint(n_copies, size=len(rows))] = 0.0
     return blocks.reshape(len(y), -1), y
 
 
-def _binary_codes(n_classes: int) -> Floats:
+def _binary_codes(n_classes: int) -> np.ndarray:
     """Return the -1/+1 codes of 0 .. n_classes - 1, one row each."""
     if not isinstance(n_classes, numbers.Integral):
         raise TypeError(f"n_classes={n_classes!r} must be a whole number.")
@@ -151,12 +148,12 @@ def _binary_codes(n_classes: int) -> Floats:
     return np.where(bits == 1, 1.0, -1.0)
 
 
-def _balanced_classes(n_classes: int, n_samples: int | None, random_state: Any) -> Integers:
+def _draw_classes(n_classes: int, n_samples: int | None, random_state: Seed) -> np.ndarray:
     """Return labels with class counts that differ by at most one."""
     from sklearn.utils import check_random_state
 
     if n_samples is None:
         return np.arange(n_classes)
     check_count("n_samples", n_samples)
-    order: Integers = check_random_state(random_state).permutation(n_samples)
+    order: np.ndarray = check_random_state(random_state).permutation(n_samples)
     return order % n_classes

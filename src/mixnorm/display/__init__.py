@@ -1,4 +1,4 @@
-"""Plots, drawn by matplotlib where one is asked for, and the HTML report, which needs none.
+"""Plots, which need matplotlib, and the HTML report, which does not.
 
 Open ``path.py`` first; ``report`` has the page. The room may import everything below it:
 ``estimators``, ``bounds`` and ``data``.

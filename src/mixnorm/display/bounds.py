@@ -1,4 +1,4 @@
-"""What the theory promises beside what is measured, against samples or rounds."""
+"""A plot of a bound and the measured values, against samples or rounds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from mixnorm._array import Array, ArrayLike, MatrixLike
-from mixnorm.display.path import require_matplotlib
+from mixnorm._array import ArrayLike, MatrixLike
+from mixnorm.display.path import AxesDisplay
+from mixnorm.norms import Norm
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BoundDisplay:
-    """A bound and the quantity that it is about, on logarithmic axes.
+class BoundDisplay(AxesDisplay):
+    """A bound and the quantity that it bounds, on logarithmic axes.
 
     Use :meth:`from_norm` or :meth:`from_shareboost` to make one, or give the numbers.
 
@@ -27,11 +28,11 @@ class BoundDisplay:
     x : array-like of shape (n_points,)
         Numbers of samples, or of rounds.
     bound : array-like of shape (n_points,)
-        What the theory promises.
+        The bounds.
     measured : array-like of shape (n_points,), default=None
-        What was measured.
+        The measured values.
     error : array-like of shape (n_points,), default=None
-        Its standard errors.
+        Standard errors of the measured values.
     x_name, y_name : str
         Names of the axes.
     name : str, default=None
@@ -65,15 +66,15 @@ class BoundDisplay:
     @classmethod
     def from_norm(
         cls,
-        norm: Any,
-        X: Array,
+        norm: str | Norm,
+        X: MatrixLike,
         *,
         radius: float,
         n_outputs: int = 1,
         examples: str | None = None,
-        sizes: Array | None = None,
+        sizes: ArrayLike | None = None,
         n_draws: int = 100,
-        random_state: Any = 0,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         ax: Axes | None = None,
     ) -> Self:
         """Plot the Rademacher complexity of a ball, bounded and estimated, against samples.
@@ -83,7 +84,7 @@ class BoundDisplay:
         norm, X, radius, n_outputs, examples
             As in :func:`mixnorm.bounds.rademacher`.
         sizes : array-like of int, default=None
-            Numbers of rows, the first of ``X``; five of them up to all by default.
+            Numbers of rows, counted from the first row of ``X``; five sizes by default.
         n_draws, random_state
             As in :func:`mixnorm.bounds.rademacher_estimate`.
         ax : matplotlib Axes, default=None
@@ -97,23 +98,20 @@ class BoundDisplay:
         from mixnorm.data import is_list_of_tables
 
         tasks = is_list_of_tables(X)
-        n = min(part.shape[0] for part in X) if tasks else int(np.shape(X)[0])
+        parts: Any = X if tasks else [X]
+        n = min(np.shape(part)[0] for part in parts)
         if sizes is None:
             sizes = np.unique(np.geomspace(max(2, n // 16), n, 5).astype(int))
         options: dict[str, Any] = {"radius": radius, "n_outputs": n_outputs, "examples": examples}
         counts = sorted({min(n, int(size)) for size in np.asarray(sizes)})
 
-        def first(size: int) -> Any:
-            return [part[:size] for part in X] if tasks else X[:size]
-
-        promised = [bounds.rademacher(norm, first(size), **options).value for size in counts]
-        found = [
-            bounds.rademacher_estimate(
-                norm, first(size), n_draws=n_draws, random_state=random_state, **options
-            )
-            for size in counts
-        ]
-        made = cls(
+        promised, found = [], []
+        drawn = {**options, "n_draws": n_draws, "random_state": random_state}
+        for size in counts:
+            rows = [part[:size] for part in parts] if tasks else parts[0][:size]
+            promised.append(bounds.rademacher(norm, rows, **options).value)
+            found.append(bounds.rademacher_estimate(norm, rows, **drawn))
+        display = cls(
             x=counts,
             bound=promised,
             measured=[one.value for one in found],
@@ -121,7 +119,7 @@ class BoundDisplay:
             y_name="Rademacher complexity",
             name=str(norm),
         )
-        return made.plot(ax=ax)
+        return display.plot(ax=ax)
 
     @classmethod
     def from_shareboost(
@@ -130,7 +128,7 @@ class BoundDisplay:
         X: MatrixLike,
         y: ArrayLike,
         *,
-        W: Any = None,
+        W: ArrayLike | None = None,
         ax: Axes | None = None,
     ) -> Self:
         """Plot ShareBoost's training loss and its bound, against rounds.
@@ -142,7 +140,7 @@ class BoundDisplay:
         X, y : array-like
             Its training data.
         W : array of the shape of ``coef_``, default=None
-            The weights that the bound compares with; the model's own by default.
+            The weights to compare with; the model's own by default.
         ax : matplotlib Axes, default=None
             Axes to draw on.
 
@@ -156,7 +154,7 @@ class BoundDisplay:
         losses = np.asarray(estimator.path_["loss"], dtype=np.float64)
         rounds = np.arange(1, len(losses) + 1)
         promised = last.inputs["loss"] + 4.0 * last.inputs["comparator"] ** 2 / rounds
-        made = cls(
+        display = cls(
             x=rounds,
             bound=promised,
             measured=losses,
@@ -164,7 +162,7 @@ class BoundDisplay:
             y_name="training loss",
             name=type(estimator).__name__,
         )
-        return made.plot(ax=ax)
+        return display.plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curves.
@@ -179,22 +177,19 @@ class BoundDisplay:
         BoundDisplay
             This display.
         """
-        plt = require_matplotlib("BoundDisplay")
-        if ax is None:
-            _, ax = plt.subplots(layout="constrained")
+        self._open_axes(ax, layout="constrained")
         x = np.asarray(self.x, dtype=np.float64)
         promised = np.asarray(self.bound)
-        self.bound_line_ = ax.plot(x, promised, "--", label="what theory promises")[0]
+        self.bound_line_ = self.ax_.plot(x, promised, "--", label="bound of the theory")[0]
         self.measured_line_: Line2D | None = None
         if self.measured is not None:
             values = np.asarray(self.measured, dtype=np.float64)
-            (self.measured_line_,) = ax.plot(x, values, "o-", label="measured")
+            (self.measured_line_,) = self.ax_.plot(x, values, "o-", label="measured")
             if self.error is not None:
                 spread = 2.0 * np.asarray(self.error, dtype=np.float64)
-                ax.fill_between(x, values - spread, values + spread, alpha=0.2)
-        ax.set(xscale="log", yscale="log", xlabel=self.x_name, ylabel=self.y_name)
+                self.ax_.fill_between(x, values - spread, values + spread, alpha=0.2)
+        self.ax_.set(xscale="log", yscale="log", xlabel=self.x_name, ylabel=self.y_name)
         if self.name:
-            ax.set_title(self.name)
-        ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
+            self.ax_.set_title(self.name)
+        self.ax_.legend()
         return self

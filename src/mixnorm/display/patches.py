@@ -1,4 +1,4 @@
-"""Chosen patches as pictures: what they look for, where, and what it says."""
+"""Pictures of chosen patches: the template, its places on the image, and its weights."""
 
 from __future__ import annotations
 
@@ -6,45 +6,46 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from mixnorm._array import Array, is_foreign, is_sparse, namespace, to_numpy
+from mixnorm._array import Array, ArrayLike, MatrixLike, is_foreign, is_sparse, namespace, to_numpy
 from mixnorm._numbers import check_count
 from mixnorm.display.path import require_matplotlib
 from mixnorm.models import PathModel
 from mixnorm.pools import Patches
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
     from sklearn.base import BaseEstimator
 
 
-_FOR, _AGAINST, _SEEN = "#0072B2", "#E69F00", "#D55E00"
+_COLOUR_FOR, _COLOUR_AGAINST, _COLOUR_OF_MASK = "#0072B2", "#E69F00", "#D55E00"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PatchDisplay:
-    """The chosen patches of a model: three pictures for each of them.
+    """The chosen patches of a model, with three pictures for each patch.
 
-    The template, light where it wants ink and dark where it wants none; where on an image it is
-    looked for; and its weights, one bar per class (per output, for a regressor).
+    The first picture is the template, light where it responds to ink and dark where it responds to
+    background. The second shows where on an image it is looked for. The third has a bar for its
+    weight in each class or output.
 
     Use :meth:`from_estimator` to make one.
 
     Parameters
     ----------
     templates : sequence of arrays of shape (size, size)
-        What is looked for.
+        The templates.
     masks : sequence of arrays of shape (height, width)
-        Where, by the middle of a patch: between zero and one.
+        The places where the middle of the patch may be, as values between zero and one.
     weights : array-like of shape (n_patches, n_outputs)
-        What a response adds to the scores.
+        The weights of the responses in the scores.
     names : sequence of length n_outputs
-        The classes, or the outputs.
+        The classes or outputs.
     image : array-like of shape (height, width), default=None
-        What to draw under the masks.
+        The image to draw under the masks.
     weight_name : str, default="weight"
-        What the bars show.
+        The meaning of the bars.
     titles : sequence of str, default=None
         A title for each patch; their numbers if not given.
     estimator_name : str, default=None
@@ -53,7 +54,7 @@ class PatchDisplay:
     Attributes
     ----------
     figure_ : matplotlib Figure or SubFigure
-        What was drawn on.
+        The figure.
     axes_ : ndarray of Axes of shape (n_patches, 3)
         The axes of template, mask and bars of every patch.
 
@@ -82,10 +83,10 @@ class PatchDisplay:
     def from_estimator(
         cls,
         estimator: BaseEstimator,
-        X: Array | None = None,
+        X: MatrixLike | None = None,
         *,
         n_patches: int = 12,
-        image: Array | None = None,
+        image: ArrayLike | None = None,
         figure: Figure | SubFigure | None = None,
         n_across: int = 3,
         name: str | None = None,
@@ -98,17 +99,17 @@ class PatchDisplay:
             With a pool of :class:`~mixnorm.pools.Patches`, alone or in a
             :class:`~mixnorm.pools.Union`, of whose atoms only the patches are drawn.
         X : array-like of shape (n_samples, height, width) or (n_samples, n_pixels), default=None
-            Images, the training images say. Their mean is drawn under the masks, and weights are
-            told for the largest response among them, so that those of different patches compare.
-            Without them, weights are those of a response of one.
+            Images, for example the training images. Their mean is drawn under the masks, and
+            weights are multiplied by the largest response among them, which makes the weights of
+            different patches comparable. Without ``X``, weights are those of a response of one.
         n_patches : int, default=12
-            Most patches to draw, the first that were chosen.
+            The largest number of patches to draw, in the order they were chosen.
         image : array-like of shape (height, width), default=None
-            What to draw under the masks instead of the mean.
+            The image to draw under the masks instead of the mean.
         figure : matplotlib Figure or SubFigure, default=None
-            What to draw on; ``None`` makes a new figure.
+            The figure to draw on; ``None`` makes a new one.
         n_across : int, default=3
-            Patches side by side.
+            The number of patches in a row.
         name : str, default=None
             Title; ``None`` takes the class of the estimator.
 
@@ -132,16 +133,16 @@ class PatchDisplay:
         (6, (6, 10))
         """
         require_matplotlib("PatchDisplay")
-        found = _chosen(estimator, check_count("n_patches", n_patches))
+        found = _find_patches(estimator, check_count("n_patches", n_patches))
         pool = found[0][0]
         weights = _weights(estimator)[[column for _, _, column in found]]
         unit = "weight"
         if X is not None:
             table = _as_rows(X, pool.shape)
-            largest = [_largest(member, table, atom) for member, atom, _ in found]
+            largest = [_find_largest_response(member, table, atom) for member, atom, _ in found]
             weights, unit = weights * np.asarray(largest)[:, None], "weight of the largest response"
-            image = _mean(table) if image is None else image
-        made = cls(
+            image = _average(table) if image is None else image
+        display = cls(
             templates=[member.template(atom) for member, atom, _ in found],
             masks=[member.mask(atom, estimator.n_features_in_) for member, atom, _ in found],
             weights=weights,
@@ -151,7 +152,7 @@ class PatchDisplay:
             titles=[f"{column + 1}" for _, _, column in found],
             estimator_name=type(estimator).__name__ if name is None else name,
         )
-        return made.plot(figure, n_across=n_across)
+        return display.plot(figure, n_across=n_across)
 
     def plot(
         self,
@@ -165,9 +166,9 @@ class PatchDisplay:
         Parameters
         ----------
         figure : matplotlib Figure or SubFigure, default=None
-            What to draw on; ``None`` makes a new figure.
+            The figure to draw on; ``None`` makes a new one.
         n_across : int, default=3
-            Patches side by side.
+            The number of patches in a row.
         name : str, default=None
             Title; ``None`` takes ``estimator_name``.
 
@@ -198,31 +199,31 @@ class PatchDisplay:
             template.set_title(title, fontsize="small", loc="left")
             self._draw_mask(mask, number)
             self._draw_bars(bars, weights[number], reach)
-        shown = f"what is looked for, where, and the {self.weight_name}"
+        shown = f"template, places, and the {self.weight_name}"
         figure.supxlabel(shown, fontsize="small")
         heading = self.estimator_name if name is None else name
         if heading:
             figure.suptitle(heading)
         return self
 
-    def _draw_template(self, ax: Any, number: int) -> None:
+    def _draw_template(self, ax: Axes, number: int) -> None:
         template = np.asarray(self.templates[number], dtype=np.float64)
         reach = float(np.max(np.abs(template))) or 1.0
         ax.imshow(template, cmap="gray", vmin=-reach, vmax=reach)
         ax.set(xticks=[], yticks=[])
 
-    def _draw_mask(self, ax: Any, number: int) -> None:
+    def _draw_mask(self, ax: Axes, number: int) -> None:
         from matplotlib.colors import ListedColormap
 
         mask = np.asarray(self.masks[number], dtype=np.float64)
         under = np.zeros(mask.shape) if self.image is None else np.asarray(self.image)
         ax.imshow(under, cmap="Greys")
-        ax.imshow(np.ones(mask.shape), cmap=ListedColormap([_SEEN]), alpha=0.75 * mask)
+        ax.imshow(np.ones(mask.shape), cmap=ListedColormap([_COLOUR_OF_MASK]), alpha=0.75 * mask)
         ax.set(xticks=[], yticks=[])
 
-    def _draw_bars(self, ax: Any, weights: np.ndarray, reach: float) -> None:
+    def _draw_bars(self, ax: Axes, weights: np.ndarray, reach: float) -> None:
         places = np.arange(len(weights))
-        ax.bar(places, weights, color=np.where(weights > 0.0, _FOR, _AGAINST))
+        ax.bar(places, weights, color=np.where(weights > 0.0, _COLOUR_FOR, _COLOUR_AGAINST))
         ax.axhline(0.0, color="0.5", linewidth=0.5)
         ax.set(ylim=(-reach, reach), xlim=(-0.6, len(weights) - 0.4))
         ax.set_xticks(places, [str(name) for name in self.names], fontsize=6)
@@ -230,7 +231,7 @@ class PatchDisplay:
         ax.tick_params(axis="y", labelsize=6, pad=1)
 
 
-def _chosen(estimator: BaseEstimator, n_patches: int) -> list[tuple[Any, Any, int]]:
+def _find_patches(estimator: BaseEstimator, n_patches: int) -> list[tuple[Any, Any, int]]:
     """Return the first patches of a model: pool, atom, and column in ``coef_``."""
     from sklearn.utils.validation import check_is_fitted
 
@@ -252,7 +253,7 @@ def _chosen(estimator: BaseEstimator, n_patches: int) -> list[tuple[Any, Any, in
     if not found:
         raise ValueError(
             f"The pool of this {type(estimator).__name__} is {type(pool.given).__name__}, and no "
-            "patch was chosen from it. Fit with pool=mixnorm.pools.Patches() to have patches."
+            "patch was chosen from it. Fit it with pool=mixnorm.pools.Patches()."
         )
     return found[:n_patches]
 
@@ -271,18 +272,18 @@ def _names(estimator: BaseEstimator, n_outputs: int) -> list[Any]:
     return list(range(n_outputs)) if classes is None else to_numpy(classes).tolist()
 
 
-def _as_rows(X: Array, shape: tuple[int, int]) -> Any:
+def _as_rows(X: MatrixLike, shape: tuple[int, int]) -> Any:
     """Return images as rows of pixels."""
-    X = X if is_foreign(X) or is_sparse(X) else np.asarray(X)
-    _check_pixels("X", X.shape[1:], shape)
-    return X if len(X.shape) == 2 else namespace(X).reshape(X, (X.shape[0], -1))
+    rows: Any = X if is_foreign(X) or is_sparse(X) else np.asarray(X)
+    _check_pixels("X", rows.shape[1:], shape)
+    return rows if len(rows.shape) == 2 else namespace(rows).reshape(rows, (rows.shape[0], -1))
 
 
-def _largest(pool: Any, table: Any, atom: Any) -> float:
+def _find_largest_response(pool: Patches, table: Array, atom: Any) -> float:
     return float(np.max(to_numpy(pool.evaluate(table, [atom])), initial=0.0))
 
 
-def _mean(table: Any) -> np.ndarray:
+def _average(table: Any) -> np.ndarray:
     """Return the mean of all rows."""
     if is_foreign(table):
         xp = namespace(table)
@@ -290,18 +291,18 @@ def _mean(table: Any) -> np.ndarray:
     return np.asarray(table.mean(axis=0)).reshape(-1)
 
 
-def _as_picture(image: Any, shape: tuple[int, int]) -> np.ndarray:
+def _as_picture(image: ArrayLike, shape: tuple[int, int]) -> np.ndarray:
     """Return an image, given as rows and columns or as one row."""
-    image = to_numpy(image) if is_foreign(image) else np.asarray(image)
-    _check_pixels("image", image.shape, shape)
-    return np.reshape(image, shape)
+    pixels = to_numpy(image)
+    _check_pixels("image", pixels.shape, shape)
+    return np.reshape(pixels, shape)
 
 
-def _check_pixels(name: str, given: Any, shape: tuple[int, int]) -> None:
-    """Raise unless an image has the shape of those of the model, or is a row of its pixels."""
+def _check_pixels(name: str, given: tuple[int, ...], shape: tuple[int, int]) -> None:
+    """Raise unless images have the shape of those of the model, or are rows of pixels."""
     height, width = shape
     if tuple(given) not in ((height, width), (height * width,)):
         raise ValueError(
             f"{name} has images of the shape {tuple(given)}, but the model is for images of "
-            f"{height} x {width} pixels; give such, or their pixels as rows."
+            f"{height} x {width} pixels; give such images, or rows of their pixels."
         )

@@ -1,4 +1,4 @@
-"""Error and loss against the number of features."""
+"""A plot of error and loss against the number of features, and the base of displays."""
 
 from __future__ import annotations
 
@@ -6,21 +6,39 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mixnorm._array import Array, ArrayLike, MatrixLike
+from mixnorm._array import ArrayLike, MatrixLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
     from matplotlib.lines import Line2D
     from sklearn.base import BaseEstimator
 
 
-Floats = NDArray[np.float64]
+class AxesDisplay:
+    """Base of displays that draw on one pair of axes.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        The figure that holds them.
+    """
+
+    ax_: Axes
+    figure_: FigureBase
+
+    def _open_axes(self, ax: Axes | None, **options: Any) -> None:
+        """Keep the given axes, or new ones with ``options``."""
+        plt = require_matplotlib(type(self).__name__)
+        self.ax_ = plt.subplots(**options)[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ShareBoostPathDisplay:
+class ShareBoostPathDisplay(AxesDisplay):
     """Error and loss along a ShareBoost path, with the chosen size marked.
 
     Use :meth:`from_estimator` to make one. The curves are kept as attributes,
@@ -33,7 +51,7 @@ class ShareBoostPathDisplay:
     error : array-like of shape (n_rounds,), default=None
         Error on given data after each round.
     cv_n_features : array-like of shape (n_sizes,), default=None
-        Sizes that were cross-validated.
+        Numbers of features that were cross-validated.
     cv_error : array-like of shape (n_sizes,), default=None
         Mean error over the folds at each of those sizes.
     cv_std : array-like of shape (n_sizes,), default=None
@@ -54,7 +72,7 @@ class ShareBoostPathDisplay:
     figure_ : matplotlib Figure
         Figure that holds them.
     error_line_, cv_line_, loss_line_, chosen_line_ : matplotlib Line2D or None
-        The lines, ``None`` for those there was nothing to draw for.
+        The lines, or ``None`` for data that were not given.
 
     Examples
     --------
@@ -77,10 +95,10 @@ class ShareBoostPathDisplay:
     def from_estimator(
         cls,
         estimator: BaseEstimator,
-        X: Array | None = None,
-        y: Array | None = None,
+        X: MatrixLike | None = None,
+        y: ArrayLike | None = None,
         *,
-        sample_weight: Array | None = None,
+        sample_weight: ArrayLike | None = None,
         ax: Axes | None = None,
         name: str | None = None,
         error_kw: dict[str, Any] | None = None,
@@ -92,14 +110,13 @@ class ShareBoostPathDisplay:
         Parameters
         ----------
         estimator : fitted ShareBoost estimator
-            One that chose its size by cross-validation also shows the curve
-            of the folds' mean score, and the size it chose; the others have
-            their last size marked.
+            An estimator that chose its size by cross-validation also shows the mean error over
+            the folds, and the chosen size is marked. Otherwise the last size is marked.
         X : array-like or sparse matrix of shape (n_samples, n_features), default=None
-            Data to measure the error on, best not the training data.
+            Data to measure the error on, preferably not the training data.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-            Truth for ``X``. The error is the share of wrong classes, or for a
-            regressor 1 − R².
+            True targets of ``X``. The error is the share of wrong classes, or 1 − R² for a
+            regressor.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights for the error on ``X``.
         ax : matplotlib Axes, default=None
@@ -129,9 +146,9 @@ class ShareBoostPathDisplay:
         _check_estimator(estimator)
         if (X is None) != (y is None):
             raise ValueError("The error needs both X and y: give both, or neither.")
-        curves = _cross_validated(estimator)
-        if X is not None:
-            curves["error"] = _staged_error(estimator, X, y, sample_weight)
+        curves = _collect_scores(estimator)
+        if X is not None and y is not None:
+            curves["error"] = _compute_errors(estimator, X, y, sample_weight)
         display = cls(
             loss=np.asarray(estimator.path_["loss"], dtype=np.float64),
             n_chosen=getattr(estimator, "n_features_to_select_", len(estimator.path_["loss"])),
@@ -168,11 +185,9 @@ class ShareBoostPathDisplay:
             The same display, with ``ax_``, ``loss_ax_``, ``figure_`` and the
             lines set.
         """
-        plt = require_matplotlib()
+        self._open_axes(ax)
         from matplotlib.ticker import MaxNLocator
 
-        self.ax_: Axes = plt.subplots()[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
         self._plot_errors(error_kw or {})
         with_error = self.error_line_ is not None or self.cv_line_ is not None
         self.loss_ax_ = self.ax_.twinx() if with_error else self.ax_
@@ -193,7 +208,7 @@ class ShareBoostPathDisplay:
         self.cv_line_: Line2D | None = None
         if self.error is not None:
             style = {"color": "C0", "marker": ".", "label": "error on the given data"}
-            (self.error_line_,) = self.ax_.plot(_rounds(self.error), self.error, **style | options)
+            self.error_line_ = _plot_rounds(self.ax_, self.error, style | options)
         if self.cv_error is not None:
             sizes, mean = np.asarray(self.cv_n_features), np.asarray(self.cv_error)
             style = {"color": "C1", "marker": ".", "label": "cross-validation"}
@@ -207,8 +222,7 @@ class ShareBoostPathDisplay:
 
     def _plot_loss(self, options: dict[str, Any]) -> None:
         style = {"color": "C7", "linestyle": "--", "label": "training loss"}
-        curve = _rounds(self.loss), self.loss
-        self.loss_line_: Line2D = self.loss_ax_.plot(*curve, **style | options)[0]
+        self.loss_line_ = _plot_rounds(self.loss_ax_, self.loss, style | options)
         self.loss_ax_.set_ylabel("Training loss")
 
     def _mark_chosen(self, options: dict[str, Any]) -> None:
@@ -219,7 +233,7 @@ class ShareBoostPathDisplay:
 
 
 def require_matplotlib(what: str = "ShareBoostPathDisplay") -> Any:
-    """Return ``matplotlib.pyplot``, or raise with the command that installs it."""
+    """Return ``matplotlib.pyplot``; raise an error with the pip command if it is missing."""
     try:
         from matplotlib import pyplot as plt
     except ImportError as error:
@@ -238,13 +252,15 @@ def _check_estimator(estimator: BaseEstimator) -> None:
         )
 
 
-def _rounds(curve: ArrayLike) -> NDArray[np.int64]:
-    return np.arange(1, len(np.asarray(curve)) + 1)
+def _plot_rounds(ax: Axes, curve: ArrayLike, options: dict[str, Any]) -> Line2D:
+    """Plot values against rounds, which are counted from 1."""
+    values = np.asarray(curve)
+    return ax.plot(np.arange(1, len(values) + 1), values, **options)[0]
 
 
-def _staged_error(
+def _compute_errors(
     estimator: BaseEstimator, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
-) -> Floats:
+) -> np.ndarray:
     from sklearn.base import is_regressor
     from sklearn.metrics import accuracy_score, r2_score
 
@@ -253,8 +269,8 @@ def _staged_error(
     return np.array([1.0 - score(y, guess, sample_weight=sample_weight) for guess in staged])
 
 
-def _cross_validated(estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the name of the error, and the folds' curve for estimators that have one."""
+def _collect_scores(estimator: BaseEstimator) -> dict[str, Any]:
+    """Return the name of the error, and the cross-validated curve of estimators that have one."""
     from sklearn.base import is_regressor
 
     named = {"error_name": "1 − R²" if is_regressor(estimator) else "Error rate"}
@@ -262,13 +278,9 @@ def _cross_validated(estimator: BaseEstimator) -> dict[str, Any]:
     if results is None:
         return named
     mean = np.asarray(results["mean_test_score"], dtype=np.float64)
-    curve: dict[str, Any] = {
-        **named,
-        "cv_n_features": np.asarray(results["n_features"]),
-        "cv_error": 1.0 - mean,
-        "cv_std": np.asarray(results["std_test_score"], dtype=np.float64),
-    }
+    error = {"cv_error": 1.0 - mean, **named}
     if getattr(estimator, "scoring", None) is not None:
-        # Another score need not end at one; its sign is all that can be turned.
-        curve |= {"cv_error": -mean, "error_name": "Error (cross-validation: minus the score)"}
-    return curve
+        # The largest value of another score is not known, so only its sign is changed.
+        error = {"cv_error": -mean, "error_name": "Error (cross-validation: minus the score)"}
+    spread = np.asarray(results["std_test_score"], dtype=np.float64)
+    return {"cv_n_features": np.asarray(results["n_features"]), "cv_std": spread, **error}

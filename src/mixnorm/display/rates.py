@@ -1,4 +1,4 @@
-"""How fast a path of kernels converges, and what the theory says."""
+"""A plot of the convergence of a path of kernels, and its bound."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from mixnorm._array import ArrayLike, MatrixLike
-from mixnorm.display.path import require_matplotlib
+from mixnorm.display.path import AxesDisplay, require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class KernelRatesDisplay:
-    """The loss above the best along a path of kernels, on a logarithmic axis, and its bound.
+class KernelRatesDisplay(AxesDisplay):
+    """The excess loss along a path of kernels, on a logarithmic axis, and its bound.
 
     Use :meth:`from_estimator` to make one.
 
     Parameters
     ----------
     excess : array-like of shape (n_rounds + 1,)
-        The loss above the best that the chosen kernels can do, from the model without kernels on.
+        The loss above the smallest loss of the chosen kernels, first of the model without kernels.
     bound : array-like of shape (n_rounds + 1,), default=None
-        What the theory says that it is at most.
+        The upper bound of the theory (:eq:`geometric-rate`).
     measured, predicted : float, default=None
-        The factors by which it fell in a round, and by which it must fall.
+        The factor by which the excess loss fell in a round, and its upper bound.
     estimator_name : str, default=None
         Title in the legend.
 
@@ -128,11 +128,9 @@ class KernelRatesDisplay:
         display : KernelRatesDisplay
             The same display, with ``ax_``, ``figure_`` and the lines set.
         """
-        plt = require_matplotlib("KernelRatesDisplay")
+        self._open_axes(ax)
         from matplotlib.ticker import MaxNLocator
 
-        self.ax_ = plt.subplots()[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
         excess = np.asarray(self.excess, dtype=np.float64)
         rounds = np.arange(len(excess))
         label = "measured" if self.measured is None else f"measured: x {self.measured:.3g} a round"

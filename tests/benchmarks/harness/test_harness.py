@@ -9,8 +9,8 @@ pytest.importorskip("resource", reason="CPU limits need a POSIX system")
 
 from benchmarks.harness import splits
 from benchmarks.harness.jobs import Job, Store, execute, run_job
-from benchmarks.harness.measure import measured
-from benchmarks.harness.methods import bisect_penalty, used_rows
+from benchmarks.harness.measure import measure_call
+from benchmarks.harness.methods import bisect_penalty, count_rows
 from benchmarks.shareboost import bar
 from benchmarks.shareboost.results import Results
 
@@ -312,7 +312,7 @@ class TestData:
         products = splits.with_products(X)
         assert products.shape == (3, 9)
         assert products[1].tolist() == [3, 4, 7, 9, 12, 21, 16, 28, 49]
-        train, test = splits.standardised(X, X[:1])
+        train, test = splits.standardise(X, X[:1])
         assert train.dtype == np.float32
         assert train.flags.c_contiguous
         assert train.shape == (3, 2)
@@ -345,11 +345,11 @@ def test_bisection_does_not_pass_the_size():
 
 
 def test_used_rows():
-    assert used_rows(np.array([[0.0, 1.0], [0.0, 0.0], [2.0, 0.0]])) == 2
+    assert count_rows(np.array([[0.0, 1.0], [0.0, 0.0], [2.0, 0.0]])) == 2
 
 
 def test_measured_counts_cpu_seconds():
-    _, cost = measured(lambda: sum(range(10**6)))
+    _, cost = measure_call(lambda: sum(range(10**6)))
     assert 0 < cost.seconds < 10
     assert cost.total_bytes >= cost.peak_bytes
 

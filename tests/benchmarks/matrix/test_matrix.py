@@ -17,7 +17,7 @@ from benchmarks.matrix.child import OURS, OURS_SEARCH, solvers
 from benchmarks.matrix.classes import PEERS as CLASS_PEERS
 from benchmarks.matrix.classes import TRACE_PEERS
 from benchmarks.matrix.data import Place
-from benchmarks.matrix.methods import CALLS, SIZE, Model, Solver, judged, loosest, search
+from benchmarks.matrix.methods import CALLS, SIZE, Model, Solver, compute_gaps, loosest, search
 from benchmarks.matrix.ours import Search
 from benchmarks.matrix.tasks import PEERS as TASK_PEERS
 
@@ -112,7 +112,7 @@ class TestTolerance:
     def test_the_worst_gap_of_a_path_counts(self):
         made = problem("multinomial", "trace")
         zero, alpha = np.zeros((5, 3)), float(made.alphas[0])
-        found = judged(made, [Model(alpha, zero), Model(10 * alpha, zero)])
+        found = compute_gaps(made, [Model(alpha, zero), Model(10 * alpha, zero)])
         assert found["relative_gap"] == gap.value(made, zero, alpha).relative
         assert (found["models"], found["rank"], found["features"]) == (2, 0, 0)
 
@@ -125,7 +125,7 @@ class TestPeers:
         solver, made = TASK_PEERS[name], problem(intercept=False)
         pytest.importorskip(solver.needs.split(".")[0])
         (model,) = solver.models(solver.solve(solver.convert(made), made, solver.grid[-1]), made)
-        assert judged(made, [model])["relative_gap"] < 1e-4
+        assert compute_gaps(made, [model])["relative_gap"] < 1e-4
 
     @pytest.mark.parametrize("norm", ["l2,1", "linf,1"])
     def test_paths(self, norm):
@@ -135,14 +135,14 @@ class TestPeers:
         solver = CLASS_PEERS["spams-path"]
         models = solver.models(solver.solve(solver.convert(made), made, 1e-6), made)
         assert [model.alpha for model in models] == made.alphas.tolist()
-        assert judged(made, models)["relative_gap"] < 1e-4
+        assert compute_gaps(made, models)["relative_gap"] < 1e-4
 
     @pytest.mark.parametrize("name", list(TRACE_PEERS))
     def test_trace(self, name):
         solver, made = TRACE_PEERS[name], problem("multinomial", "trace", intercept=False)
         pytest.importorskip(solver.needs.split(".")[0])
         (model,) = solver.models(solver.solve(solver.convert(made), made, solver.grid[-1]), made)
-        assert judged(made, [model])["relative_gap"] < 1e-4
+        assert compute_gaps(made, [model])["relative_gap"] < 1e-4
 
 
 class TestData:
@@ -213,7 +213,7 @@ class TestSearch:
         made = replace(made, alphas=np.array([gap.alpha_max(made)]))
         (model,) = Search().models(Search().solve((X, y), made, 1e-3), made)
         assert np.count_nonzero(np.any(model.W != 0, axis=1)) == SIZE
-        assert judged(made, [model])["relative_gap"] <= 1e-3
+        assert compute_gaps(made, [model])["relative_gap"] <= 1e-3
 
 
 class TestProcess:
@@ -338,13 +338,13 @@ def test_command_line_reports_what_is_stored(tmp_path):
 
 
 def test_what_is_run_again():
-    from benchmarks.matrix.command import _finished
+    from benchmarks.matrix.command import _is_finished
 
     late = {"status": "timeout", "limit": 60.0}
-    assert _finished(record(), 300)
-    assert _finished(late, 60)
-    assert not _finished(late, 300)
-    assert not any(_finished(each, 60) for each in (None, {"status": "failed"}))
+    assert _is_finished(record(), 300)
+    assert _is_finished(late, 60)
+    assert not _is_finished(late, 300)
+    assert not any(_is_finished(each, 60) for each in (None, {"status": "failed"}))
 
 
 def test_unknown_part():

@@ -39,7 +39,7 @@ class TestSplits:
 
     def test_constant_columns_stay(self):
         X = np.ones((4, 2))
-        assert not real_data.standardised(X, np.array([True, True, True, False])).any()
+        assert not real_data.standardise(X, np.array([True, True, True, False])).any()
 
     def test_several_outputs_are_brought_to_one_unit(self):
         rng = np.random.default_rng(0)
@@ -52,10 +52,10 @@ class TestSplits:
 class TestExplained:
     def test_telling_tasks_apart_earns_nothing_within(self):
         targets = [np.array([0.0, 2.0]), np.array([10.0, 12.0])]
-        found = real_data.explained(targets, [np.ones(2), np.full(2, 11.0)])
+        found = real_data.score_fit(targets, [np.ones(2), np.full(2, 11.0)])
         assert found["within"] == pytest.approx(0)
         assert found["all"] == pytest.approx(100 * (1 - 4 / 104))
-        assert real_data.explained(targets, targets) == {"all": 100, "within": 100}
+        assert real_data.score_fit(targets, targets) == {"all": 100, "within": 100}
 
 
 class TestMethods:
@@ -64,7 +64,7 @@ class TestMethods:
         tasks = made()
         found, facts = real_data.METHODS[name](tasks)
         assert [len(own) for own in found] == [len(y) for _, y in tasks.test]
-        figures = real_data.explained([y for _, y in tasks.test], found)
+        figures = real_data.score_fit([y for _, y in tasks.test], found)
         assert figures["all"] > (-20 if name == "task means" else 70)
         assert ("alpha_share" in facts) == ("l2,1" in name or "trace" in name)
 
@@ -80,7 +80,7 @@ class TestMethods:
     def test_pooling_is_for_tasks_that_are_alike(self):
         def within(tasks, name):
             found, _ = real_data.METHODS[name](tasks)
-            return real_data.explained([y for _, y in tasks.test], found)["within"]
+            return real_data.score_fit([y for _, y in tasks.test], found)["within"]
 
         apart = made(alike=False)
         assert within(apart, "pooled ridge") < within(apart, "independent ridge")

@@ -93,16 +93,16 @@ class TestBits:
         bits = int(np.log2(classes))
         spread = paper_bits.spread("linf,1", *data)
         assert spread["features"] == [bits * copies] * len(paper_bits.SHARES)
-        greedy = paper_bits.chosen(*data, 3 * bits)
-        assert paper_bits.needed(greedy, 0.0) <= 2 * bits
+        greedy = paper_bits.select(*data, 3 * bits)
+        assert paper_bits.count_needed(greedy, 0.0) <= 2 * bits
         assert greedy["errors"][bits - 1] <= 100 * paper_bits.ZEROED
 
     def test_drawn_rows_are_spread_over_many_copies(self):
-        data = paper_bits.drawn(16, 8)
-        greedy = paper_bits.chosen(*data, 12)
+        data = paper_bits.draw_examples(16, 8)
+        greedy = paper_bits.select(*data, 12)
         features = paper_bits.spread("linf,1", *data)["features"]
         assert features[-1] == 32
-        assert paper_bits.needed(greedy, 0.0) <= 8
+        assert paper_bits.count_needed(greedy, 0.0) <= 8
 
     def test_table_and_checks(self):
         found = {"all": paper_bits.measure((16,), (2, 4))}

@@ -17,7 +17,7 @@ class TestClasses:
         ("error", "features"), [(60.0, 3), (50.0, 3), (20.0, 5), (19.9, 12), (9.0, None)]
     )
     def test_first_model_that_is_as_good(self, error, features):
-        assert paper_classes.needed(CURVE, error) == features
+        assert paper_classes.count_needed(CURVE, error) == features
 
     def test_mean_over_orders(self):
         curves = [CURVE, [(1, 40.0), (2, 20.0)]]
@@ -106,7 +106,7 @@ class TestCharacters:
         image = np.full((20, 20), 40, dtype=np.uint8)
         image[6:14, 9:11] = 200
         images = np.stack([image, 255 - image, image // 4, np.full_like(image, 7)])
-        found = chars.levelled(images)
+        found = chars.level(images)
         assert found.dtype == np.float32
         np.testing.assert_allclose(found[1], found[0], atol=1e-5)
         np.testing.assert_allclose(found[2], found[0], atol=1e-5)
@@ -160,7 +160,7 @@ class TestCharacters:
 class TestProducts:
     def test_pairs_of_different_columns(self):
         X = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=np.float32)
-        made = products.crossed(X)
+        made = products.multiply_columns(X)
         assert made.dtype == np.float32
         assert made.tolist() == [[2, 3, 6], [20, 24, 30]]
         assert products.count_atoms(np.vstack([X, X * [[1, -1, 1]]])) == 3

@@ -96,18 +96,18 @@ def test_errors_with_their_standard_error():
 
 
 def test_fixed_has_no_sign_on_zero():
-    assert _text.fixed(-0.004, 2) == "0.00"
-    assert _text.fixed(-0.006, 2) == "−0.01"
+    assert _text.format_fixed(-0.004, 2) == "0.00"
+    assert _text.format_fixed(-0.006, 2) == "−0.01"
 
 
 def test_short_names():
-    assert _text.short("age", 10) == "age"
-    cut = _text.short("x" * 200, 10)
+    assert _text.shorten("age", 10) == "age"
+    cut = _text.shorten("x" * 200, 10)
     assert cut.endswith("…")
     assert _text.text_width(cut) <= 10
     # Characters of East Asia are twice as wide, so fewer fit.
-    assert len(_text.short("名" * 50, 10)) < len(_text.short("x" * 50, 10))
-    assert _text.short(" \n ", 10) == "(no name)"
+    assert len(_text.shorten("名" * 50, 10)) < len(_text.shorten("x" * 50, 10))
+    assert _text.shorten(" \n ", 10) == "(no name)"
 
 
 def test_clean_keeps_what_can_be_shown():

@@ -129,14 +129,14 @@ BAD = [
     ({"kernels": []}, ValueError, "kernels is empty"),
     ({"kernels": {}}, ValueError, "kernels is empty"),
     ({"kernels": ["cosine"]}, ValueError, "kernel 'cosine' is not known"),
-    ({"kernels": [None]}, TypeError, "None is no kernel"),
+    ({"kernels": [None]}, TypeError, "None is not a kernel"),
     ({"kernels": [GaussianKernel(-1.0)]}, ValueError, "tau must be positive"),
     ({"columns": [None, None]}, ValueError, "columns has 2 entries, but there are 1 kernels"),
     ({"columns": "a"}, TypeError, "columns='a' must be None, 'each', a list"),
     ({"columns": 3}, TypeError, "columns=3 must be None, 'each', a list"),
     ({"columns": {}}, ValueError, "a dictionary of no groups"),
     ({"preprocess": {"a": None}}, ValueError, "columns has no groups"),
-    ({"preprocess": 3}, TypeError, "3, which is no transformer"),
+    ({"preprocess": 3}, TypeError, "3, which is not a transformer"),
 ]
 
 
@@ -153,7 +153,7 @@ def test_bad_parameters(params, error, message, X):
         (np.ones((0, 3)), ValueError, "0 rows and 3 columns"),
         (np.ones((3, 0)), ValueError, "3 rows and 0 columns"),
         (np.array([[np.nan]]), ValueError, "X has missing or infinite values"),
-        (np.array([["a"]]), ValueError, "X has values that are no real numbers"),
+        (np.array([["a"]]), ValueError, "X has values that are not real numbers"),
         (3, TypeError, "must be an array, a sparse matrix or a data frame, got int"),
         ([1.0, 2.0], ValueError, "must be a table of shape"),
     ],

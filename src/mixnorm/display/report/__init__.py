@@ -1,8 +1,8 @@
 """A fitted model as one HTML page that can be mailed, read offline and printed.
 
-Open ``report.py`` first, then ``page.py``. It holds plain figures and knows nothing of estimators:
-strings are built by NumPy and the standard library alone, and ``style.css`` is put into the page.
-It imports no other room.
+Open ``report.py`` first, then ``page.py``. A report holds plain figures and knows nothing of
+estimators. NumPy and the standard library alone build the page, which contains ``style.css``. The
+folder imports no other room.
 """
 
 from mixnorm.display.report.advice import advice_page

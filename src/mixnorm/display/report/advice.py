@@ -25,23 +25,23 @@ def advice_page(
     created: str = "",
     made: Sequence[str] = (),
 ) -> str:
-    """Return a page about advice.
+    """Return a page with advice on norms.
 
     Parameters
     ----------
     advice : mixnorm.advice.Advice
-        What was found.
+        The advice.
     title : str
         The heading.
     version, created : str
-        What made it, and when.
+        The version of mixnorm, and the date and time.
     made : list of str
-        How it was made, a paragraph each.
+        Paragraphs on how the advice was made.
     """
     more = advice.projected() or "The theory has no bound for this norm here."
     sections = [
         ("norms", "The norms", _norms(advice)),
-        ("bounds", "What the theory promises", _bounds(advice)),
+        ("bounds", "Bounds of the theory", _bounds(advice)),
         ("more", "With more data", tag("p", more)),
         ("words", "What the columns mean", _legend(advice)),
     ]
@@ -85,7 +85,7 @@ def _bounds(advice: Any) -> Html:
         bound = "none known" if row["bound"] is None else f"{row['bound']:.3g}"
         rows.append((row["norm"], radius, f"{row['comparator']:.3g}", bound, str(place or "")))
     head = ("norm", "largest example", "size of the weights", "excess risk at most", "place")
-    caption = "Bounds order norms; they are far above what is measured."
+    caption = "Bounds order norms; their values are far above the measured ones."
     return table(caption, head, rows)
 
 
@@ -93,11 +93,10 @@ def _legend(advice: Any) -> Html:
     words = {
         "held-out error": "the mean over folds at the best penalty, with its standard error",
         "rank": "directions of the weights that are not negligible, on average",
-        "largest example": "the largest dual norm of an example, under the norm that proofs are "
-        "about",
+        "largest example": "the largest dual norm of an example, for the norm of the proofs",
         "size of the weights": "the norm of the first weights along the path whose held-out loss "
-        "is one that all norms reach",
-        "excess risk at most": "what the empirical minimiser in a ball of that size may cost more "
-        "than the best weights in it",
+        "is the level that all norms reach",
+        "excess risk at most": "a bound on the loss of the empirical minimiser in a ball of that "
+        "size, above that of the best weights in the ball",
     }
     return tag("dl", *(join((tag("dt", name), tag("dd", text))) for name, text in words.items()))

@@ -1,57 +1,52 @@
-"""Which classes are taken for which."""
+"""The confusion matrix, and the most frequent confusions in words."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mixnorm.display.report.grid import Grid
-from mixnorm.display.report.html import Html, folded, join, legend, name_tag, scroll, table, tag
-from mixnorm.display.report.shown import shown_classes
+from mixnorm.display.report.grid import Grid, choose_classes
+from mixnorm.display.report.html import Html, fold_table, join, legend, name_tag, scroll, tag
+from mixnorm.display.report.report import Report
 from mixnorm.display.report.svg import Cell, cells, picture, swatch
-from mixnorm.display.report.text import NONE, count, percent, plural, short, text_width
+from mixnorm.display.report.text import NONE, count, percent, plural, shorten, text_width
 
-if TYPE_CHECKING:
-    from mixnorm.display.report.report import Report
-
-
-Floats = NDArray[np.float64]
-
-_PAGE = 1044.0  # pixels that a picture has where it need not scroll
-_MOST_LINES = 8  # of each list
-_FEW, _SOME = 12, 30  # classes that leave room for counts and shares, and for counts
+_MOST_CONFUSIONS = 8  # in each list
+_CLASSES_WITH_SHARES = 12  # up to this many, fields have room for counts and shares
+_CLASSES_WITH_COUNTS = 30  # up to this many, fields have room for counts
+# Largest numbers of classes for each side of a field, in pixels.
+_SIDES = ((3, 84.0), (_CLASSES_WITH_SHARES, 58.0), (_CLASSES_WITH_COUNTS, 48.0), (math.inf, 24.0))
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """Counts of all classes, with what is computed from them.
+    """Counts of true and predicted classes, with sums, shares and the largest errors.
 
     Parameters
     ----------
     counts : array of shape (n_classes, n_classes)
         Rows are true classes, columns predicted ones.
     names : sequence of str
-        Of the classes.
+        The names of the classes.
     """
 
-    counts: Floats
+    counts: np.ndarray
     names: tuple[str, ...]
 
     @cached_property
-    def wrong(self) -> Floats:
+    def wrong(self) -> np.ndarray:
         """The counts without the diagonal."""
         return self.counts * (1 - np.eye(len(self.counts)))
 
     @cached_property
-    def sums(self) -> Floats:
+    def sums(self) -> np.ndarray:
         """Held-out rows of each class."""
         return np.asarray(self.counts.sum(axis=1))
 
-    def shares(self, counts: Floats) -> Floats:
+    def shares(self, counts: np.ndarray) -> np.ndarray:
         """Return counts as shares of their class; zeros for a class without rows."""
         return np.asarray(counts / np.where(self.sums > 0, self.sums, 1.0)[:, None])
 
@@ -62,12 +57,12 @@ class Confusion:
         return [(i, j) for i, j in pairs if self.wrong[i, j] > 0]
 
     def describe(self) -> str:
-        """Say what the matrix shows."""
+        """Describe the matrix in words."""
         total, right = self.counts.sum(), np.trace(self.counts)
         parts = [f"{plural(len(self.counts), 'class', 'classes')}, {_rows(total)}."]
         parts.append(f"{count(right)} on the diagonal, {percent(right / total)}.")
         for i, j in self.pairs(3):
-            true, guess = short(self.names[i], 30), short(self.names[j], 30)
+            true, guess = shorten(self.names[i], 30), shorten(self.names[j], 30)
             parts.append(f"{true} taken for {guess}: {_times(self.counts[i, j])}.")
         return " ".join(parts)
 
@@ -80,7 +75,7 @@ def confusion_section(report: Report) -> Html | None:
     total = confusion.counts.sum()
     if total == 0:
         return tag("p", "No held-out row was counted.")
-    shown = shown_classes(report)
+    shown = choose_classes(report)
     lead = (
         f"{count(confusion.wrong.sum())} of {count(total)} held-out rows got the wrong class. Rows"
         " are the true classes, columns what was predicted; teal is right, red is wrong."
@@ -88,7 +83,7 @@ def confusion_section(report: Report) -> Html | None:
     return join(
         (
             tag("p", lead),
-            _left_out(len(shown), len(confusion.names)),
+            _explain_omissions(len(shown), len(confusion.names)),
             tag("div", _most_frequent(confusion), _most_missed(confusion), class_="lists"),
             scroll("Confusion matrix", _matrix(confusion, shown)),
             _legend(confusion, shown),
@@ -98,7 +93,7 @@ def confusion_section(report: Report) -> Html | None:
 
 
 def _rows(amount: float) -> str:
-    """Return a count of rows, which weights may have made a fraction."""
+    """Return a count of rows, which is a fraction if rows have weights."""
     return "1\u00a0row" if amount == 1 else f"{count(amount)}\u00a0rows"
 
 
@@ -106,7 +101,7 @@ def _times(amount: float) -> str:
     return "once" if amount == 1 else "twice" if amount == 2 else f"{count(amount)} times"
 
 
-def _left_out(shown: int, classes: int) -> Html | None:
+def _explain_omissions(shown: int, classes: int) -> Html | None:
     if shown == classes:
         return None
     words = (
@@ -118,74 +113,62 @@ def _left_out(shown: int, classes: int) -> Html | None:
 
 def _most_frequent(confusion: Confusion) -> Html:
     shares = confusion.shares(confusion.counts)
-    items = [
-        tag(
-            "li",
-            name_tag(confusion.names[i], 80),
-            " taken for ",
-            name_tag(confusion.names[j], 80),
-            ": ",
-            tag("b", _times(confusion.counts[i, j])),
-            f", {percent(shares[i, j])} of its rows",
-        )
-        for i, j in confusion.pairs(_MOST_LINES)
-    ]
+    items = []
+    for i, j in confusion.pairs(_MOST_CONFUSIONS):
+        true, guess = name_tag(confusion.names[i], 80), name_tag(confusion.names[j], 80)
+        times, share = tag("b", _times(confusion.counts[i, j])), percent(shares[i, j])
+        items.append(tag("li", true, " taken for ", guess, ": ", times, f", {share} of its rows"))
     body = tag("ol", *items) if items else tag("p", "No class was taken for another.")
     return tag("div", tag("h3", "Most frequent confusions"), body)
 
 
 def _most_missed(confusion: Confusion) -> Html | None:
-    """Return the classes with the largest share of errors; with two, the confusions say it all."""
+    """Return the classes with the largest shares of errors, if there are more than two classes."""
     wrong = confusion.wrong.sum(axis=1)
     shares = confusion.shares(wrong[:, None])[:, 0]
-    order = [i for i in np.lexsort((-wrong, -shares))[:_MOST_LINES] if wrong[i] > 0]
+    order = [i for i in np.lexsort((-wrong, -shares))[:_MOST_CONFUSIONS] if wrong[i] > 0]
     if not order or len(confusion.names) == 2:
         return None
-    items = (
-        tag(
-            "li",
-            name_tag(confusion.names[i], 80),
-            ": ",
-            tag("b", percent(shares[i])),
-            f" wrong, {count(wrong[i])} of {_rows(confusion.sums[i])}",
-        )
-        for i in order
-    )
+    items = []
+    for i in order:
+        name, share = name_tag(confusion.names[i], 80), tag("b", percent(shares[i]))
+        counts = f" wrong, {count(wrong[i])} of {_rows(confusion.sums[i])}"
+        items.append(tag("li", name, ": ", share, counts))
     return tag("div", tag("h3", "Classes that are missed most"), tag("ol", *items))
 
 
 def _layout(names: list[str], most: float) -> Grid:
-    """Return fields as large as the page allows, but no smaller than what is written there."""
+    """Return fields as large as the page allows, but no smaller than their text."""
     k = len(names)
-    side = 84.0 if k <= 3 else 58.0 if k <= _FEW else 48.0 if k <= _SOME else 24.0
-    if k <= _FEW:
+    side = next(side for most_classes, side in _SIDES if k <= most_classes)
+    if k <= _CLASSES_WITH_SHARES:
         side = max(side, 13 * text_width(count(most)) + 8)
     font = 12 if k <= 40 else 11 if k <= 60 else 9
     grid = Grid(
         names,
         names,
         width=side,
-        height=44 if k <= _FEW else 30,
+        height=44 if k <= _CLASSES_WITH_SHARES else 30,
         font=font,
         row_title="truth",
         column_title="predicted",
         twice=k > 40,
-    ).fitted(_PAGE, least=side if k <= _FEW else 1.08 * font)
+    ).fit_page(least=side if k <= _CLASSES_WITH_SHARES else 1.08 * font)
     return replace(grid, height=min(grid.width, grid.height))
 
 
-def _matrix(confusion: Confusion, shown: NDArray[np.intp]) -> Html:
+def _matrix(confusion: Confusion, shown: np.ndarray) -> Html:
     counts = confusion.counts[np.ix_(shown, shown)]
     shares = confusion.shares(confusion.counts)[np.ix_(shown, shown)]
     names = [confusion.names[i] for i in shown]
-    tips = [short(name, 18) for name in names]
+    tips = [shorten(name, 18) for name in names]
     grid = _layout(names, counts.max(initial=0.0))
     most = _most_wrong(confusion, shown)
     fields, words = [], []
     for i, j in zip(*np.nonzero(counts), strict=True):
         x, y = grid.place(i, j)
         amount, share = float(counts[i, j]), float(shares[i, j])
-        # The root, as confusions that are rare must still be seen beside frequent ones.
+        # The root keeps rare confusions visible beside frequent ones.
         hue, strength = ("right", share) if i == j else ("wrong", (share / most) ** 0.5)
         tip = f"{tips[i]} → {tips[j]}: {count(amount)}, {percent(share)}"
         fields.append(Cell(x, y, grid.width - 1, grid.height - 1, hue, strength, tip))
@@ -195,18 +178,18 @@ def _matrix(confusion: Confusion, shown: NDArray[np.intp]) -> Html:
     return picture("confusion", grid.size, title, confusion.describe(), *content)
 
 
-def _most_wrong(confusion: Confusion, shown: NDArray[np.intp]) -> float:
-    """Return the largest share that is off the diagonal, which has full colour."""
+def _most_wrong(confusion: Confusion, shown: np.ndarray) -> float:
+    """Return the largest share off the diagonal, which has full colour."""
     return float(confusion.shares(confusion.wrong)[np.ix_(shown, shown)].max(initial=0.0))
 
 
 def _guides(grid: Grid) -> Html:
-    """Draw the frame and, with many classes, lines along which the eye finds the names."""
+    """Draw the frame and, with many classes, lines that lead to the names."""
     k = len(grid.rows)
     (left, top), (right, bottom) = grid.place(0, 0), grid.place(k, k)
     size = {"width": right - left + 1, "height": bottom - top + 1}
     lines = [tag("rect", x=left - 1, y=top - 1, class_="frame", **size)]
-    for i in range(5, k if k > _FEW else 0, 5):
+    for i in range(5, k if k > _CLASSES_WITH_SHARES else 0, 5):
         x, y = (place - 0.5 for place in grid.place(i, i))
         lines.append(tag("line", x1=left, x2=right, y1=y, y2=y, class_="grid"))
         lines.append(tag("line", x1=x, x2=x, y1=top, y2=bottom, class_="grid"))
@@ -214,23 +197,23 @@ def _guides(grid: Grid) -> Html:
 
 
 def _cell_words(grid: Grid, x: float, y: float, amount: float, share: float) -> Html | None:
-    """Write the count, and with few classes the share, into a field."""
+    """Return the count and, with few classes, the share in a field."""
     x, y = x + grid.width / 2, y + grid.height / 2
     text = count(amount)
-    if len(grid.rows) <= _FEW:
+    if len(grid.rows) <= _CLASSES_WITH_SHARES:
         return join(
             (
                 tag("text", text, x=x, y=y - 1, class_="value strong middle"),
                 tag("text", _brief(share), x=x, y=y + 13, class_="value small middle"),
             )
         )
-    if len(grid.rows) <= _SOME and 10.5 * text_width(text) < grid.width:
+    if len(grid.rows) <= _CLASSES_WITH_COUNTS and 10.5 * text_width(text) < grid.width:
         return tag("text", text, x=x, y=y + 4, class_="value small middle")
     return None
 
 
 def _brief(share: float) -> str:
-    """Return a share with one decimal, which must not round it to nothing or to all."""
+    """Return a share with one decimal, without rounding it to 0 or 100 %."""
     if 0 < share < 0.0005:
         return f"<\u00a0{percent(0.0005, 2)}"
     if 0.9995 <= share < 1:
@@ -238,7 +221,7 @@ def _brief(share: float) -> str:
     return percent(share, 0 if share == 1 else 1)
 
 
-def _legend(confusion: Confusion, shown: NDArray[np.intp]) -> Html:
+def _legend(confusion: Confusion, shown: np.ndarray) -> Html:
     steps = (0.0, 0.25, 0.5, 0.75, 1.0)
     most = _most_wrong(confusion, shown)
     right, wrong = (
@@ -252,17 +235,13 @@ def _legend(confusion: Confusion, shown: NDArray[np.intp]) -> Html:
     return legend(items)
 
 
-def _numbers(confusion: Confusion, shown: NDArray[np.intp]) -> Html:
+def _numbers(confusion: Confusion, shown: np.ndarray) -> Html:
     names = [name_tag(confusion.names[i]) for i in shown]
     rows = []
     for name, i in zip(names, shown, strict=True):
         line = (count(amount) if amount else "" for amount in confusion.counts[i, shown])
         total, right = confusion.sums[i], confusion.counts[i, i]
         rows.append([name, *line, count(total), percent(right / total) if total else NONE])
-    numbers = table(
-        "Counts: rows are true classes, columns predicted",
-        ["True class", *names, "All rows", "Right"],
-        rows,
-        class_="figures",
-    )
-    return folded("The counts in numbers", numbers)
+    head = ["True class", *names, "All rows", "Right"]
+    caption = "Counts: rows are true classes, columns predicted"
+    return fold_table("The counts in numbers", caption, head, rows)

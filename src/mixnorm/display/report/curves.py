@@ -1,128 +1,114 @@
-"""Error and loss against the number of features."""
+"""Charts of error and loss against the number of features."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from mixnorm.display.report.html import Html, join, tag
-from mixnorm.display.report.svg import Axis, gridded, picture, tick_text, ticks
-from mixnorm.display.report.text import known, measure, number, plural, text_width
+from mixnorm.display.report.report import Report
+from mixnorm.display.report.svg import Axis, draw_grid, picture, tick_text, ticks
+from mixnorm.display.report.text import is_known, measure, number, plural, text_width
 
-if TYPE_CHECKING:
-    from mixnorm.display.report.report import Report
-
-
-_WIDE, _NARROW = (680, 300), (340, 270)
+_WIDE_CHART, _NARROW_CHART = (680, 300), (340, 270)
 _MOST_DOTS = 60
-# A reference line further off than this many times the curve's own extent would flatten the curve.
-_FAR = 4.0
+# A reference line at more than this many extents of the curve is left out: it would flatten it.
+_MOST_EXTENTS_TO_LINE = 4.0
 
 Point = tuple[int, float]
 
 
 @dataclass(frozen=True)
-class Curve:
-    """What one chart shows.
+class PathChart:
+    """The data of one chart.
 
     Parameters
     ----------
+    report : Report
+        The report, for the chosen number of features and for words.
     ident, name : str
-        Start of the ids, and what the curve is of.
+        The start of the ids, and the quantity that the curve shows.
     points : sequence of (int, float)
-        Number of features and value; only where the value is known.
+        Numbers of features and values; only known values.
+    text : callable
+        Formats a value.
     spread : dict
-        Half the width of the band at some numbers of features.
+        Half the width of the band, by number of features.
     lines : dict
         Values of horizontal lines, by their class.
-    chosen : int
-        Number of features to mark.
-    last : int
-        End of the horizontal axis.
-    text : callable
-        Writes a value.
-    word : str
-        What a feature is called.
     """
 
+    report: Report
     ident: str
     name: str
     points: Sequence[Point]
-    spread: dict[int, float]
-    lines: dict[str, float]
-    chosen: int
-    last: int
     text: Callable[[float], str]
-    word: str
+    spread: dict[int, float] = field(default_factory=dict)
+    lines: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def word(self) -> str:
+        """The word for a feature."""
+        return self.report.word
 
     @property
     def mark(self) -> float | None:
         """The value at the chosen number of features."""
-        return dict(self.points).get(self.chosen)
+        return dict(self.points).get(self.report.chosen)
 
 
-def has_errors(report: Report) -> bool:
-    """Tell whether the error is known at any number of features."""
-    return any(known(feature.error) for feature in report.features)
+def _has_errors(report: Report) -> bool:
+    """Tell whether the error is known for any number of features."""
+    return any(is_known(feature.error) for feature in report.features)
 
 
 def curve_figures(report: Report) -> Html:
     """Return the charts of error and loss side by side, or of the loss alone."""
     loss = _loss_curve(report)
-    if not has_errors(report):
+    if not _has_errors(report):
         why = (
             "The error on held-out rows was not measured, so only the training loss is shown. It"
             f" falls with every {report.word} and cannot tell how many are enough."
         )
-        return join((tag("p", why), _figure(loss, _legend(report, loss))))
+        return join((tag("p", why), _figure(loss, _legend(loss))))
     error = _error_curve(report)
     return tag(
         "div",
-        _figure(error, _legend(report, error)),
-        _figure(loss, None, sizes=(_NARROW,)),
+        _figure(error, _legend(error)),
+        _figure(loss, None, sizes=(_NARROW_CHART,)),
         class_="pair",
     )
 
 
-def _error_curve(report: Report) -> Curve:
-    points = [(i, f.error) for i, f in enumerate(report.features, 1) if f.error is not None]
+def _error_curve(report: Report) -> PathChart:
+    points = enumerate((feature.error for feature in report.features), 1)
     spread = enumerate(report.standard_error or (), 1)
     lines = {"null": report.null_error, "full": report.full.error if report.full else None}
-    return Curve(
-        ident="error",
-        name=f"Held-out {report.error_name}",
-        points=[point for point in points if known(point[1])],
-        spread={i: s for i, s in spread if known(s) and s >= 0},
-        lines={name: value for name, value in lines.items() if value is not None and known(value)},
-        chosen=report.chosen,
-        last=len(report.features),
-        text=lambda value: measure(value, report.task),
-        word=report.word,
+    return PathChart(
+        report,
+        "error",
+        f"Held-out {report.error_name}",
+        [(i, value) for i, value in points if is_known(value)],
+        lambda value: measure(value, report.task),
+        {i: s for i, s in spread if is_known(s) and s >= 0},
+        {name: value for name, value in lines.items() if is_known(value)},
     )
 
 
-def _loss_curve(report: Report) -> Curve:
+def _loss_curve(report: Report) -> PathChart:
     values = [report.null_loss, *(feature.loss for feature in report.features)]
-    return Curve(
-        ident="loss",
-        name="Training loss",
-        points=[(i, value) for i, value in enumerate(values) if known(value)],
-        spread={},
-        lines={},
-        chosen=report.chosen,
-        last=len(report.features),
-        text=number,
-        word=report.word,
-    )
+    points = [(i, value) for i, value in enumerate(values) if is_known(value)]
+    return PathChart(report, "loss", "Training loss", points, number)
 
 
 def _figure(
-    curve: Curve, legend: Html | None, sizes: tuple[tuple[int, int], ...] = (_WIDE, _NARROW)
+    curve: PathChart,
+    legend: Html | None,
+    sizes: tuple[tuple[int, int], ...] = (_WIDE_CHART, _NARROW_CHART),
 ) -> Html:
-    """Return a chart, twice where it can be wide: text must not shrink with the screen."""
+    """Return a chart in each of the sizes, because text must not shrink with the screen."""
     if not curve.points:
         return tag("p", f"{curve.name}: no value is known.", class_="muted")
     variants = ("wide", "narrow") if len(sizes) == 2 else ("",)
@@ -132,59 +118,60 @@ def _figure(
     return tag("figure", caption, *drawings, legend, class_="curve")
 
 
-def _ticks(curve: Curve, start: float, end: float) -> tuple[Axis, Callable[[float], str], str]:
-    """Return the vertical axis, what writes its ticks, and the unit they are in."""
+def _ticks(curve: PathChart, start: float, end: float) -> tuple[Axis, Callable[[float], str], str]:
+    """Return the vertical axis, the function that formats its ticks, and their unit."""
     axis = Axis.around(_extent(curve), start, end, most=5)
     return axis, *tick_text(axis.marks, percents="%" in curve.text(0.5))
 
 
-def _draw(curve: Curve, size: tuple[int, int], variant: str) -> Html:
+def _draw(curve: PathChart, size: tuple[int, int], variant: str) -> Html:
     y, write, _ = _ticks(curve, size[1] - 42.0, 14.0)
     left = 18.0 + 11 * max(text_width(write(mark)) for mark in y.marks)
     right = size[0] - 14.0
-    # Half a feature of room, so that a single one stands in the middle.
-    x = Axis(min(curve.points[0][0], 1) - 0.5, curve.last + 0.5, left, right, ())
+    # Half a feature of room on each side, so that a single feature is in the middle.
+    last = len(curve.report.features)
+    x = Axis(min(curve.points[0][0], 1) - 0.5, last + 0.5, left, right, ())
     return picture(
         f"{curve.ident}-{variant}" if variant else curve.ident,
         size,
         f"{curve.name} against the number of {curve.word}s",
         _describe(curve),
-        gridded(y, left, right, write),
-        _sizes_axis(x, y.start, curve),
+        draw_grid(y, left, right, write),
+        _sizes_axis(x, y.start, curve.word),
         _band(curve, x, y),
         _references(curve, y, left, right),
         _line(curve, x, y),
-        _chosen_mark(curve, x, y),
+        _draw_mark(curve, x, y),
         class_=f"plot {variant or 'small'}",
     )
 
 
-def _extent(curve: Curve) -> list[float]:
-    """Return the values that the vertical axis has to hold."""
+def _extent(curve: PathChart) -> list[float]:
+    """Return the values that the vertical axis must include."""
     values = [value for _, value in curve.points]
     return values + [value for value in curve.lines.values() if _in_reach(curve, value)]
 
 
-def _in_reach(curve: Curve, value: float) -> bool:
+def _in_reach(curve: PathChart, value: float) -> bool:
     values = [v for _, v in curve.points] + [0.0]
     low, high = min(values), max(values)
-    return low - _FAR * (high - low) <= value <= high + _FAR * (high - low)
+    room = _MOST_EXTENTS_TO_LINE * (high - low)
+    return low - room <= value <= high + room
 
 
-def _sizes_axis(x: Axis, base: float, curve: Curve) -> Html:
-    last = curve.last
+def _sizes_axis(x: Axis, base: float, word: str) -> Html:
+    last = x.high - 0.5
     most = 10 if x.end - x.start > 400 else 6
     round_sizes = ticks(x.low + 0.5, max(last, x.low + 1.5), most, whole=True)
     marks = [mark for mark in round_sizes if x.low <= mark <= last] or [last]
     labels = (tag("text", f"{m:,.0f}", x=x(m), y=base + 17, class_="tick middle") for m in marks)
     middle = (x.start + x.end) / 2
-    words = f"number of {curve.word}s"
-    name = tag("text", words, x=middle, y=base + 36, class_="axis middle")
+    name = tag("text", f"number of {word}s", x=middle, y=base + 36, class_="axis middle")
     return join([tag("line", x1=x.start, x2=x.end, y1=base, y2=base, class_="base"), *labels, name])
 
 
-def _runs(curve: Curve) -> list[list[Point]]:
-    """Split the points where a number of features was not measured."""
+def _runs(curve: PathChart) -> list[list[Point]]:
+    """Return the points as runs of consecutive numbers of features."""
     runs: list[list[Point]] = []
     for point in curve.points:
         if runs and runs[-1][-1][0] == point[0] - 1:
@@ -198,7 +185,7 @@ def _path(points: Sequence[tuple[float, float]]) -> str:
     return " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
 
 
-def _line(curve: Curve, x: Axis, y: Axis) -> Html:
+def _line(curve: PathChart, x: Axis, y: Axis) -> Html:
     runs = _runs(curve)
     lines = [
         tag("polyline", points=_path([(x(i), y(v)) for i, v in run]), class_=f"line {curve.ident}")
@@ -210,8 +197,8 @@ def _line(curve: Curve, x: Axis, y: Axis) -> Html:
     return join([*lines, *dots], "\n")
 
 
-def _band(curve: Curve, x: Axis, y: Axis) -> Html:
-    """Draw one standard error to both sides, cut at the frame."""
+def _band(curve: PathChart, x: Axis, y: Axis) -> Html:
+    """Draw a band of one standard error to both sides, cut at the frame."""
     drawn = []
     for run in _runs(curve):
         known_run = [(i, v, curve.spread[i]) for i, v in run if i in curve.spread]
@@ -226,7 +213,7 @@ def _band(curve: Curve, x: Axis, y: Axis) -> Html:
     return join(drawn)
 
 
-def _references(curve: Curve, y: Axis, left: float, right: float) -> Html:
+def _references(curve: PathChart, y: Axis, left: float, right: float) -> Html:
     return join(
         tag("line", x1=left, x2=right, y1=y(value), y2=y(value), class_=f"reference {name}")
         for name, value in curve.lines.items()
@@ -234,15 +221,15 @@ def _references(curve: Curve, y: Axis, left: float, right: float) -> Html:
     )
 
 
-def _chosen_mark(curve: Curve, x: Axis, y: Axis) -> Html:
+def _draw_mark(curve: PathChart, x: Axis, y: Axis) -> Html:
     value = curve.mark
     if value is None:
         return Html("")
-    at, height = x(curve.chosen), y(value)
-    words = f"{plural(curve.chosen, curve.word)}: {curve.text(value)}"
+    at, height = x(curve.report.chosen), y(value)
+    words = f"{plural(curve.report.chosen, curve.word)}: {curve.text(value)}"
     half = 0.5 * 12 * text_width(words)
     middle = min(max(at, x.start + half), x.end - half)
-    # Above whatever of the curve is below the words.
+    # The words are above the highest part of the curve along their width.
     spots = np.linspace(middle - half, middle + half, 21)
     sizes, values = zip(*curve.points, strict=True)
     highest = np.interp(spots, [x(i) for i in sizes], [y(v) for v in values]).min()
@@ -255,8 +242,8 @@ def _chosen_mark(curve: Curve, x: Axis, y: Axis) -> Html:
     )
 
 
-def _describe(curve: Curve) -> str:
-    """Say what is to be seen: the ends of the curve, its lowest point, the choice, the lines."""
+def _describe(curve: PathChart) -> str:
+    """Describe the ends of the curve, its lowest point, the choice and the lines."""
     (first, start), (last, end) = curve.points[0], curve.points[-1]
     lowest = min(curve.points, key=lambda point: point[1])
     parts = [
@@ -264,12 +251,8 @@ def _describe(curve: Curve) -> str:
         f"to {curve.text(end)} with {plural(last, curve.word)};",
         f"lowest {curve.text(lowest[1])} with {plural(lowest[0], curve.word)}.",
     ]
-    if curve.mark is None:
-        parts.append(f"The model has {plural(curve.chosen, curve.word)}; its value is not known.")
-    else:
-        parts.append(
-            f"The model has {plural(curve.chosen, curve.word)} and {curve.text(curve.mark)}."
-        )
+    mark = "; its value is not known" if curve.mark is None else f" and {curve.text(curve.mark)}"
+    parts.append(f"The model has {plural(curve.report.chosen, curve.word)}{mark}.")
     all_ = "features" if curve.word == "feature" else "columns"
     names = {"null": f"Without {curve.word}s", "full": f"With all {all_}"}
     parts += [f"{names[name]}: {curve.text(value)}." for name, value in curve.lines.items()]
@@ -278,15 +261,16 @@ def _describe(curve: Curve) -> str:
     return " ".join(parts)
 
 
-def _legend(report: Report, curve: Curve) -> Html:
+def _legend(curve: PathChart) -> Html:
+    full = curve.report.full
     keys: list[tuple[str, str]] = []
     if curve.mark is not None:
-        keys.append((f"mark {curve.ident}", f"chosen: {plural(curve.chosen, curve.word)}"))
+        keys.append((f"mark {curve.ident}", f"chosen: {plural(curve.report.chosen, curve.word)}"))
     if curve.spread:
         keys.append(("band", "± one standard error"))
     for name, value in curve.lines.items():
         one = "feature" if curve.word == "feature" else "column"
-        size = plural(report.full.n_features, one) if report.full else ""
+        size = plural(full.n_features, one) if full else ""
         words = f"no {curve.word}s" if name == "null" else f"linear model over all {size}"
         off = "" if _in_reach(curve, value) else " (off the scale, not drawn)"
         keys.append((f"reference {name}", f"{words}: {curve.text(value)}{off}"))

@@ -1,57 +1,42 @@
-"""How the chosen features move the scores of the classes."""
+"""The effects of the chosen features on the scores of the classes."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mixnorm.display.report import text
+from mixnorm.display.report.grid import choose_classes
 from mixnorm.display.report.heat import bars, heat_map
-from mixnorm.display.report.html import (
-    Html,
-    folded,
-    join,
-    legend,
-    name_tag,
-    paragraph,
-    scroll,
-    table,
-    tag,
-)
-from mixnorm.display.report.shown import shown_classes
+from mixnorm.display.report.html import Html, fold_table, join, legend, name_tag, paragraph, tag
+from mixnorm.display.report.report import Report
 from mixnorm.display.report.svg import swatch
-from mixnorm.display.report.text import NONE, count, fixed, known, number, plural, short
-
-if TYPE_CHECKING:
-    from mixnorm.display.report.report import Report
-
 
 _MOST_FEATURES = 60
 
 
 @dataclass(frozen=True)
 class Effects:
-    """The effects that are shown, and how each is written and coloured.
+    """The effects that the page shows, with their text and colour.
 
     Parameters
     ----------
     values : array of shape (n_classes, n_features)
-        NaN where an effect is not known.
+        The effects; NaN if an effect is not known.
     classes, features : list of str
         Their names.
     signed : list of bool
         For each feature, whether the sign of its effects means anything.
     word : str
-        What the rows are, ``"class"`` or ``"output"``.
+        The word for a row, ``"class"`` or ``"output"``.
     feature : str
-        What a feature is called.
+        The word for a feature.
     """
 
-    values: NDArray[np.float64]
+    values: np.ndarray
     classes: list[str]
     features: list[str]
     signed: list[bool]
@@ -60,12 +45,12 @@ class Effects:
 
     @classmethod
     def of(cls, report: Report) -> Effects:
-        """Take as much from a report as can be shown."""
-        rows = shown_classes(report)
+        """Return the effects of a report for which the page has room."""
+        rows = choose_classes(report)
         n = min(report.chosen, _MOST_FEATURES)
         values = report.effects[rows, :n]
         return cls(
-            values=np.where(np.abs(values) < 1e150, values, np.nan),
+            values=np.where(np.abs(values) < text.LARGEST_SHOWN, values, np.nan),
             classes=[report.classes[i] for i in rows],
             features=list(report.names[:n]),
             signed=[bool(signed) for signed in report.signed[:n]],
@@ -74,50 +59,50 @@ class Effects:
         )
 
     @cached_property
-    def known_sizes(self) -> NDArray[np.float64]:
+    def known_sizes(self) -> np.ndarray:
         """Sizes of the effects that are known."""
         return np.abs(self.values[np.isfinite(self.values)])
 
     @cached_property
     def limit(self) -> float:
-        """The size that has full colour; a few extreme effects must not pale the rest."""
+        """The size with full colour; among many effects, the largest 1 % are left out."""
         sizes = self.known_sizes
         largest = float(sizes.max(initial=0.0))
         return float(np.quantile(sizes, 0.99)) or largest if sizes.size > 200 else largest
 
     def plural(self, amount: int) -> str:
         """Return ``2 classes`` or ``2 outputs``."""
-        return plural(amount, self.word, "classes" if self.word == "class" else None)
+        return text.plural(amount, self.word, "classes" if self.word == "class" else None)
 
     def value(self, i: int, j: int) -> float:
-        """Return an effect, without its sign where that means nothing."""
+        """Return an effect, without its sign if the sign has no meaning."""
         value = float(self.values[i, j])
         return value if self.signed[j] else abs(value)
 
     def hue(self, i: int, j: int) -> str:
-        """Return the class of its colour."""
+        """Return the CSS class of the colour of an effect."""
         value = self.value(i, j)
-        if not known(value):
+        if not text.is_known(value):
             return "void"
         return "size" if not self.signed[j] else "lower" if value < 0 else "raise"
 
     def strength(self, i: int, j: int) -> float:
-        """Return how strong its colour is."""
+        """Return the strength of the colour of an effect, from 0 to 1 or more."""
         value = self.value(i, j)
-        return abs(value) / self.limit if known(value) and self.limit else 0.0
+        return abs(value) / self.limit if text.is_known(value) and self.limit else 0.0
 
     def text(self, i: int, j: int) -> str:
         """Return the effect with its sign."""
         value = self.value(i, j)
-        return ("+" if self.signed[j] and value > 0 else "") + number(value)
+        return ("+" if self.signed[j] and value > 0 else "") + text.number(value)
 
     def brief(self, i: int, j: int) -> str:
-        """Return the effect for a field: all with the decimals that suit the largest."""
+        """Return the effect for a field, with the decimals that suit the largest effect."""
         value = self.value(i, j)
-        if not known(value) or not 1e-3 < self.limit < 1e5:
+        if not text.is_known(value) or not 1e-3 < self.limit < 1e5:
             return self.text(i, j)
-        text = fixed(value, max(2 - math.floor(math.log10(self.limit)), 0))
-        return f"+{text}" if self.signed[j] and value > 0 and text.strip("0.") else text
+        digits = text.format_fixed(value, max(2 - math.floor(math.log10(self.limit)), 0))
+        return f"+{digits}" if self.signed[j] and value > 0 and digits.strip("0.") else digits
 
     def strongest(self, most: int) -> list[tuple[int, int]]:
         """Return the places of the largest effects that are not zero."""
@@ -127,15 +112,15 @@ class Effects:
         return [(i, j) for i, j in places if sizes[i, j] > 0]
 
     def describe(self) -> str:
-        """Say what a chart of them shows."""
+        """Describe the chart of the effects."""
         many = len(self.classes) > 1
         shape = f"{self.plural(len(self.classes))} by " if many else ""
-        parts = [f"{shape}{plural(len(self.features), self.feature)}."]
+        parts = [f"{shape}{text.plural(len(self.features), self.feature)}."]
         found = self.strongest(5)
         parts.append("Strongest effects:" if found else "All effects are zero or not known.")
         for i, j in found:
-            target = f" on {short(self.classes[i], 30)}" if many else ""
-            parts.append(f"{short(self.features[j], 30)}{target}: {self.text(i, j)}.")
+            target = f" on {text.shorten(self.classes[i], 30)}" if many else ""
+            parts.append(f"{text.shorten(self.features[j], 30)}{target}: {self.text(i, j)}.")
         return " ".join(parts)
 
 
@@ -150,9 +135,9 @@ def effects_section(report: Report) -> Html:
     return join(
         (
             tag("p", _explain(report, effects)),
-            _left_out(report, effects),
+            _explain_omissions(report, effects),
             _strongest_words(effects),
-            scroll(title, (bars if single else heat_map)(effects, title)),
+            (bars if single else heat_map)(effects, title),
             legend(_legend(effects)),
             _numbers(effects),
         )
@@ -173,15 +158,15 @@ def _explain(report: Report, effects: Effects) -> str:
     return words
 
 
-def _left_out(report: Report, effects: Effects) -> Html | None:
+def _explain_omissions(report: Report, effects: Effects) -> Html | None:
     parts = []
     if len(effects.classes) < len(report.classes):
         why = "with most errors" if report.confusion is not None else "that are moved most"
         all_ = effects.plural(len(report.classes))
-        parts.append(f"Shown are the {count(len(effects.classes))} of {all_} {why}.")
+        parts.append(f"Shown are the {text.count(len(effects.classes))} of {all_} {why}.")
     if len(effects.features) < report.chosen:
-        all_ = plural(report.chosen, report.word)
-        parts.append(f"Shown are the first {count(len(effects.features))} of {all_}.")
+        all_ = text.plural(report.chosen, report.word)
+        parts.append(f"Shown are the first {text.count(len(effects.features))} of {all_}.")
     return paragraph(parts)
 
 
@@ -198,7 +183,7 @@ def _strongest_words(effects: Effects) -> Html:
 
 
 def _legend(effects: Effects) -> list[Html]:
-    """Return what the colours mean; bars have a length, and need no scale."""
+    """Return the items that explain the colours; bars need no scale."""
     together = "several columns together: size without a sign"
     items: list[Html] = []
     if len(effects.classes) == 1:
@@ -208,7 +193,7 @@ def _legend(effects: Effects) -> list[Html]:
             items.append(join((swatch("size"), together)))
     else:
         beyond = " or more" if effects.known_sizes.max(initial=0) > 1.001 * effects.limit else ""
-        limit = f"{number(effects.limit, 2)}{beyond}"
+        limit = f"{text.number(effects.limit, 2)}{beyond}"
         steps = (0.25, 0.5, 0.75, 1.0)
         if any(effects.signed):
             down, up = ([swatch(hue, s) for s in steps] for hue in ("lower", "raise"))
@@ -218,12 +203,12 @@ def _legend(effects: Effects) -> list[Html]:
             scale = tag("span", *(swatch("size", s) for s in steps), class_="scale")
             items.append(join(("0", scale, f"{limit}; {together}")))
     if not np.isfinite(effects.values).all():
-        items.append(join((swatch("void"), f"{NONE} not known")))
+        items.append(join((swatch("void"), f"{text.NONE} not known")))
     return items
 
 
 def _numbers(effects: Effects) -> Html:
-    """Return the effects as a table; a single output is turned, so that it reads downwards."""
+    """Return the effects as a table, with one row per feature if there is a single output."""
     k, n = effects.values.shape
     features = [name_tag(name) for name in effects.features]
     if k == 1:
@@ -235,5 +220,4 @@ def _numbers(effects: Effects) -> Html:
             [name_tag(effects.classes[i]), *(effects.text(i, j) for j in range(n))]
             for i in range(k)
         ]
-    body = table("Effects in numbers", head, rows, class_="figures")
-    return folded("The effects in numbers", body)
+    return fold_table("The effects in numbers", "Effects in numbers", head, rows)

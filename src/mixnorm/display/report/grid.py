@@ -1,4 +1,4 @@
-"""The layout of a matrix: names to the left and above, fields in between."""
+"""The layout of a matrix, with names to the left and above, and the classes that it shows."""
 
 from __future__ import annotations
 
@@ -7,29 +7,51 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from mixnorm.display.report.html import Html, join, tag
-from mixnorm.display.report.text import short, text_width
+import numpy as np
 
-_WIDEST_NAME = 15.0  # of a label, in font sizes: some 25 letters
+from mixnorm.display.report.html import Html, join, tag
+from mixnorm.display.report.report import Report
+from mixnorm.display.report.text import shorten, text_width
+
+_WIDEST_NAME = 15.0  # in font sizes: about 25 letters
 _TITLE = 22.0  # pixels for the title of an axis
+_PAGE_WIDTH = 1044.0  # pixels: wider pictures scroll
+_MOST_CLASSES = 120  # with more classes, only the _WORST_CLASSES are shown
+_WORST_CLASSES = 50
+
+
+def choose_classes(report: Report) -> np.ndarray:
+    """Return the indices of the classes that matrices show, in order.
+
+    If there are very many, these are the classes with most errors or, if errors were not counted,
+    those with the largest effects.
+    """
+    k = len(report.classes)
+    if k <= _MOST_CLASSES:
+        return np.arange(k)
+    if report.confusion is not None:
+        badness = report.confusion.sum(1) + report.confusion.sum(0) - 2 * np.diag(report.confusion)
+    else:
+        badness = np.nan_to_num(np.abs(report.effects), posinf=0.0).sum(axis=1)
+    return np.sort(np.argsort(-badness, kind="stable")[:_WORST_CLASSES])
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Where the fields and the names of a matrix are.
+    """The places of the fields and names of a matrix.
 
     Parameters
     ----------
     rows, columns : sequence of str
-        Names; they are cut where they are long.
+        Names of the rows and columns; long names are shortened.
     width, height : float
-        Of a field, in pixels.
+        Size of a field, in pixels.
     font : float
-        Size of the names.
+        Font size of the names.
     row_title, column_title : str
-        What rows and columns are; empty for none.
+        Titles of the rows and of the columns; empty for none.
     twice : bool
-        Whether the names of columns stand below as well, as they do not in sight of all rows.
+        Whether the names of columns are also below the matrix, for a matrix taller than a screen.
     """
 
     rows: Sequence[str]
@@ -43,11 +65,11 @@ class Grid:
 
     @cached_property
     def _row_names(self) -> list[str]:
-        return [short(name, _WIDEST_NAME) for name in self.rows]
+        return [shorten(name, _WIDEST_NAME) for name in self.rows]
 
     @cached_property
     def _column_names(self) -> list[str]:
-        return [short(name, _WIDEST_NAME) for name in self.columns]
+        return [shorten(name, _WIDEST_NAME) for name in self.columns]
 
     @cached_property
     def _widest_column(self) -> float:
@@ -55,20 +77,20 @@ class Grid:
 
     @cached_property
     def _angle(self) -> float:
-        """Degrees that the names of columns are turned by: as few as keep them apart."""
+        """The angle of the names of columns in degrees, the smallest that keeps them apart."""
         if self._widest_column <= self.width - 6:
             return 0.0
         return 45.0 if self.width >= 1.5 * self.font else 90.0
 
     @cached_property
     def left(self) -> float:
-        """Where the fields begin."""
+        """The left edge of the fields."""
         names = self.font * max(map(text_width, self._row_names), default=0.0)
         return math.ceil(names + 10 + (_TITLE if self.row_title else 0))
 
     @cached_property
     def top(self) -> float:
-        """Where the fields begin."""
+        """The upper edge of the fields."""
         return self._names_height + (_TITLE if self.column_title else 0)
 
     @cached_property
@@ -88,11 +110,11 @@ class Grid:
         below = self._names_height if self.twice else 2
         return right + 2, self.top + len(self.rows) * self.height + below
 
-    def fitted(self, page: float, least: float) -> Grid:
-        """Return the grid with narrower fields where it is wider than the page."""
+    def fit_page(self, least: float) -> Grid:
+        """Return the grid, with fields as narrow as ``least`` if it is wider than the page."""
         grid = self
-        for _ in range(2):  # narrower fields may turn the names, which then lean out
-            over = (grid.size[0] - page) / max(len(self.columns), 1)
+        for _ in range(2):  # narrower fields may turn the names, which then need room to the right
+            over = (grid.size[0] - _PAGE_WIDTH) / max(len(self.columns), 1)
             if over > 0:
                 grid = replace(grid, width=max(grid.width - over, least))
         return grid

@@ -1,4 +1,4 @@
-"""Markup that cannot be broken by what users call their columns."""
+"""HTML markup, in which any name of a column is safe."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape as _escape
 
-# What XML 1.0 forbids or HTML calls an error: controls, half surrogates (a file name that is no
-# UTF-8 holds them) and non-characters. Bidirectional embeddings, overrides and isolates are legal,
-# but one that is never closed turns the rest of a line around.
+# Characters that XML 1.0 forbids or HTML calls an error: controls, half surrogates (they occur in
+# file names that are not UTF-8) and non-characters. Bidirectional embeddings, overrides and
+# isolates are legal, but one that is never closed reverses the rest of a line.
 _UNFIT = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufeff\ufff9-\ufffb"
     + "".join(
@@ -17,28 +17,28 @@ _UNFIT = re.compile(
     + "]"
 )
 
-# Elements that have no content; closed in the way of XML, which HTML allows.
+# Elements without content. They are closed as in XML, which HTML allows.
 _VOID = frozenset({"br", "circle", "line", "link", "meta", "path", "polygon", "polyline"})
 
 
 class Html(str):
-    """Text that is markup already, and is not escaped again."""
+    """Markup, which is not escaped again."""
 
     __slots__ = ()
 
 
 def clean(text: str, gap: str = "") -> str:
-    """Return text with every character that cannot stand in a page replaced by ``gap``."""
+    """Return text with ``gap`` in place of every character that a page must not contain."""
     return _UNFIT.sub(gap, text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def one_line(text: str) -> str:
-    """Return a name as one line that is never empty."""
+    """Return a name as one line, which is never empty."""
     return " ".join(clean(text).split()) or "(no name)"
 
 
 def join(parts: Iterable[str | None], between: str = "") -> Html:
-    """Join pieces; what is not markup is escaped."""
+    """Join pieces; plain text is escaped."""
     return Html(between.join(_inner(part) for part in parts if part is not None))
 
 
@@ -52,9 +52,9 @@ def tag(element: str, *content: str | None, **attributes: str | float | bool | N
     Parameters
     ----------
     element : str
-        Its name.
+        The name of the element.
     *content : str or None
-        What is in it, in order. Plain text is escaped, ``None`` is left out.
+        Its content, in order. Plain text is escaped, ``None`` is left out.
     **attributes : str, float, bool or None
         Underscores become hyphens, and one at the end is dropped (``class_``). Numbers are written
         with at most two decimals; ``None`` and ``False`` leave the attribute out.
@@ -83,28 +83,33 @@ def _attribute(value: str | float | bool) -> str:
 
 
 def name_tag(name: str, most: int = 500) -> Html:
-    """Return a user's name, kept apart from the text around it where it runs right to left."""
+    """Return a name of the user, isolated from the text around it if it runs right to left."""
     line = one_line(name)
     return tag("bdi", line if len(line) <= most else line[: most - 1] + "…", class_="name")
 
 
 def scroll(label: str, *content: str | None) -> Html:
-    """Return a box that scrolls sideways, reachable by keyboard and announced by its label."""
+    """Return a box that scrolls sideways, for the keyboard and for screen readers too."""
     return tag("div", *content, class_="scroll", tabindex="0", role="region", aria_label=label)
 
 
-def folded(summary: str, body: Html) -> Html:
-    """Return content that is shown when its summary is clicked."""
+def fold(summary: str, body: Html) -> Html:
+    """Return content that a click on its summary shows."""
     return tag("details", tag("summary", summary), body)
 
 
-def paragraph(sentences: Sequence[str], class_: str = "muted") -> Html | None:
-    """Return sentences as a paragraph; None if there are none."""
-    return tag("p", " ".join(sentences), class_=class_) if sentences else None
+def fold_table(summary: str, caption: str, head: Iterable[str], rows: list[list[str]]) -> Html:
+    """Return a table of figures that a click on its summary shows."""
+    return fold(summary, table(caption, head, rows, class_="figures"))
+
+
+def paragraph(sentences: Sequence[str]) -> Html | None:
+    """Return sentences as a muted paragraph, or None if there are none."""
+    return tag("p", " ".join(sentences), class_="muted") if sentences else None
 
 
 def legend(items: Iterable[str]) -> Html:
-    """Return what colours and lines mean."""
+    """Return the list that explains colours and lines."""
     return tag("ul", *(tag("li", item) for item in items), class_="legend")
 
 

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
+from mixnorm.display.report import sections
 from mixnorm.display.report.confusion import confusion_section
 from mixnorm.display.report.curves import curve_figures
 from mixnorm.display.report.effects import effects_section
 from mixnorm.display.report.html import Html, join, one_line, tag
+from mixnorm.display.report.report import Report
 from mixnorm.display.report.scatter import scatter_section
-from mixnorm.display.report.sections import (
-    cost_section,
-    data_section,
-    features_section,
-    made_section,
-    masthead,
-    tiles,
-)
 
-if TYPE_CHECKING:
-    from mixnorm.display.report.report import Report
-
-
-# Nothing is loaded and no script runs, whatever the page came to hold. Styles stand in the page.
+# Nothing is loaded and no script runs, whatever is in the page. Styles are part of the page.
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:;"
     " base-uri 'none'; form-action 'none'"
@@ -37,11 +26,11 @@ def _style() -> Html:
 
 
 def page(report: Report) -> str:
-    """Return the whole document."""
-    sections = _sections(report)
+    """Return the whole document for a report."""
     names = {"features": f"{report.word}s"}
-    top = join((masthead(report), tiles(report)))
-    return document(report.title, report.version, report.created, top, sections, names)
+    top = join((sections.masthead(report), sections.tiles(report)))
+    parts = _list_sections(report)
+    return document(report.title, report.version, report.created, top, parts, names)
 
 
 def document(
@@ -49,14 +38,14 @@ def document(
     version: str,
     created: str,
     top: Html,
-    sections: list[tuple[str, str, Html]],
+    parts: list[tuple[str, str, Html]],
     names: dict[str, str] | None = None,
 ) -> str:
-    """Return a page with a heading, a list of its sections, and these."""
+    """Return a page with a heading, a list of contents, and the sections ``parts``."""
     body = tag(
         "body",
-        tag("div", top, _contents(sections, names or {}), class_="top"),
-        tag("main", join((_section(*section) for section in sections), "\n")),
+        tag("div", top, _contents(parts, names or {}), class_="top"),
+        tag("main", join((_section(*part) for part in parts), "\n")),
         _footer(version, created),
     )
     return f"<!DOCTYPE html>\n{tag('html', _head(title, version), body, lang='en')}\n"
@@ -72,23 +61,23 @@ def _head(title: str, version: str) -> Html:
         tag("meta", name="format-detection", content="telephone=no"),
         tag("meta", name="generator", content=f"mixnorm {one_line(version)}"),
         tag("title", one_line(title)),
-        tag("link", rel="icon", href="data:,"),  # else a server is asked for one
+        tag("link", rel="icon", href="data:,"),  # otherwise browsers request one
         tag("style", _style()),
     )
 
 
-def _sections(report: Report) -> list[tuple[str, str, Html]]:
-    """Return id, heading and content of every section there is something for."""
+def _list_sections(report: Report) -> list[tuple[str, str, Html]]:
+    """Return id, heading and content of every section that is not empty."""
     regression = report.task == "regression"
     errors = scatter_section(report) if regression else confusion_section(report)
     found: list[tuple[str, str, Html | None]] = [
         ("curves", f"How many {report.word}s are enough", _curves(report)),
-        ("features", f"The {report.word}s", features_section(report)),
+        ("features", f"The {report.word}s", sections.features_section(report)),
         ("errors", "How far it is off" if regression else "Where it errs", errors),
         ("effects", f"What the {report.word}s do", effects_section(report)),
-        ("cost", "What a prediction costs", cost_section(report)),
-        ("data", "The data", data_section(report)),
-        ("origin", "How it was made", made_section(report)),
+        ("cost", "What a prediction costs", sections.cost_section(report)),
+        ("data", "The data", sections.data_section(report)),
+        ("origin", "How it was made", sections.origin_section(report)),
     ]
     return [(ident, name, content) for ident, name, content in found if content is not None]
 
@@ -103,10 +92,10 @@ def _section(ident: str, name: str, content: Html) -> Html:
     return tag("section", heading, content, id=ident, aria_labelledby=f"{ident}-heading")
 
 
-def _contents(sections: list[tuple[str, str, Html]], names: dict[str, str]) -> Html:
+def _contents(parts: list[tuple[str, str, Html]], names: dict[str, str]) -> Html:
     links = (
         tag("li", tag("a", names.get(ident, ident).capitalize(), href=f"#{ident}"))
-        for ident, _, _ in sections
+        for ident, _, _ in parts
     )
     return tag("nav", tag("ul", *links), aria_label="Contents")
 

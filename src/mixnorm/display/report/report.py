@@ -1,4 +1,4 @@
-"""What a report is made of."""
+"""The report: its data, and their checks."""
 
 from __future__ import annotations
 
@@ -6,34 +6,32 @@ import os
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixnorm._files import written_whole
-from mixnorm.display.report.page import page
 
 _TASKS = ("classification", "regression")
 
 
 @dataclass(frozen=True)
 class Feature:
-    """One feature of the path, with what the model was like once it had been added.
+    """One feature of the path, with the figures of the model after it was added.
 
     Parameters
     ----------
     name : str
         Name of the column.
     kind : str
-        What it holds: ``"number"``, ``"category (7 levels)"``, ``"date"``.
+        The kind of its values: ``"number"``, ``"category (7 levels)"``, ``"date"``.
     loss : float
         Training loss after this feature was added.
     gain : float
-        Fall of the training loss by this round.
+        The decrease of the training loss in this round.
     error : float or None
         Held-out error after this round; ``None`` if it was not measured.
     n_columns : int, default=1
-        Columns that the feature was coded as.
+        The number of columns that encode the feature.
     folds : int or None, default=None
-        Fold models that use the feature, too; ``None`` if that was not counted.
+        The number of fold models that use the feature; ``None`` if they were not counted.
     """
 
     name: str
@@ -47,18 +45,18 @@ class Feature:
 
 @dataclass(frozen=True)
 class FullModel:
-    """The linear model over all features, to compare with.
+    """The linear model over all features, for comparison.
 
     Parameters
     ----------
     error : float
         Its held-out error.
     n_features : int
-        Features it needs.
+        The number of features that it needs.
     multiply_adds : int
-        What one prediction costs.
+        The cost of one prediction.
     note : str, default=""
-        A sentence on how it was trained.
+        A sentence on its training.
     own_error : float or None, default=None
         Held-out error of ShareBoost with all features.
     """
@@ -70,13 +68,13 @@ class FullModel:
     own_error: float | None = None
 
 
-# Without comparison: that of arrays has no single answer.
+# Without ==, because a comparison of arrays gives an array.
 @dataclass(frozen=True, eq=False)
 class Report:
-    """A model of few features as one HTML page that needs nothing else.
+    """A model of few features as one self-contained HTML page.
 
     The page loads nothing and runs no script, follows the light or dark scheme of the reader's
-    system, and can be printed. What is not a number is shown as a dash.
+    system, and can be printed. Numbers that are not finite are shown as a dash.
 
     Parameters
     ----------
@@ -95,55 +93,55 @@ class Report:
     rows, columns : int
         Rows of the table, and columns that could be chosen.
     notes : tuple of str
-        What was done to the data, and warnings; one sentence each.
+        Sentences on the preparation of the data, and warnings.
     chosen : int
         Number of features of the model.
     how_chosen, how_measured : str
-        One sentence each: why so many features, and on which rows the error was measured.
+        A sentence on the choice of the number of features, and one on the rows of the error.
     null_loss : float
         Training loss without features.
     null_error : float or None
         Held-out error without features.
     features : tuple of Feature
-        The path in order; it may go on beyond the chosen number.
+        The path in order, which may be longer than the chosen number.
     standard_error : tuple of float, or None
         Standard error of the held-out error after each feature of the path.
     classes : tuple of str
         Names of the classes, or of the outputs of a regression.
     effects : array of shape (n_classes, chosen)
-        How much each feature of the model moves each class's score: the standard deviation of
-        its contribution, with the sign of the coefficient.
+        The effect of each feature of the model on the score of each class: the standard deviation
+        of its contribution, with the sign of the coefficient.
     signed : tuple of bool
-        For each feature of the model, whether that sign means anything.
+        For each feature of the model, whether the sign has a meaning.
     confusion : array of shape (n_classes, n_classes), or None
         Counts of held-out rows; rows are true classes, columns predicted ones.
     scatter : array of shape (n_rows, 2), or None
         Truth and prediction of held-out rows, for regression.
     multiply_adds : int
-        What one prediction costs.
+        The cost of one prediction.
     model_bytes : int or None
         Size of the stored model.
     fit_seconds : float
-        How long it took.
+        The duration of the fit.
     full : FullModel or None
         The model over all features.
     interrupted : str, default=""
-        A sentence on what was kept of an interrupted fit.
+        A sentence on the result of an interrupted fit.
     error_name : str, default="error"
-        What the error is: ``"error rate"``, ``"RMSE"``.
+        The name of the error: ``"error rate"``, ``"RMSE"``.
     word : str, default="feature"
-        What a feature is called where it is made of columns: ``"stump"``, ``"product"``.
+        The word for a feature; ``"stump"`` or ``"product"`` for features derived from columns.
     columns_read : int or None, default=None
-        Columns of the table that the model reads; None if that is one for each feature.
+        The number of columns that the model reads; None if there is one for each feature.
     comparisons : int, default=0
-        Comparisons that one prediction takes.
+        The number of comparisons for one prediction.
     members : tuple of str, or None, default=None
-        Names of the features of the model, in the order of ``effects``; None if they are the first
-        ones of the path. Others they are where earlier choices were replaced.
+        Names of the features of the model, in the order of ``effects``. None if they are the first
+        features of the path, that is, if no earlier choice was replaced.
     how_folds : str, default=""
-        A sentence on the features of the fold models, and on what their number beside a feature is.
+        A sentence on the features of the fold models and on the counts beside each feature.
     n_folds : int or None, default=None
-        Number of folds that the errors come from.
+        The number of folds behind the errors.
 
     Examples
     --------
@@ -198,10 +196,10 @@ class Report:
     features: tuple[Feature, ...]
     standard_error: tuple[float, ...] | None
     classes: tuple[str, ...]
-    effects: NDArray[np.float64]
+    effects: np.ndarray
     signed: tuple[bool, ...]
-    confusion: NDArray[np.float64] | None
-    scatter: NDArray[np.float64] | None
+    confusion: np.ndarray | None
+    scatter: np.ndarray | None
     multiply_adds: int
     model_bytes: int | None
     fit_seconds: float
@@ -261,7 +259,7 @@ class Report:
                 )
         counts = np.zeros(1) if self.confusion is None else self.confusion
         if not np.all((counts >= 0) & (counts < np.inf)):
-            raise ValueError("confusion holds values that are no counts; all must be at least 0.")
+            raise ValueError("confusion has negative or infinite values; give counts.")
         if self.scatter is not None and (self.scatter.ndim != 2 or self.scatter.shape[1] != 2):
             raise ValueError(
                 f"scatter has shape {self.scatter.shape}; give two columns, truth and guess."
@@ -273,17 +271,19 @@ class Report:
         Returns
         -------
         str
-            A whole HTML document; the same for the same report.
+            An HTML document, always the same for the same report.
         """
+        from mixnorm.display.report.page import page  # which imports this module
+
         return page(self)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file, whole or not at all.
+        """Write the page to a file. An error leaves no partial file.
 
         Parameters
         ----------
         path : path-like
-            Where; an existing file is replaced.
+            The file, which is replaced if it exists.
         """
         with written_whole(path) as file:
             file.write(self.to_html().encode("utf-8"))

@@ -1,46 +1,31 @@
-"""The parts of the page that are words and tables."""
+"""The sections of the page that consist of sentences and tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from mixnorm.display.report.html import Html, clean, folded, join, name_tag, one_line, table, tag
-from mixnorm.display.report.text import (
-    NONE,
-    byte_size,
-    count,
-    duration,
-    known,
-    margin,
-    measure,
-    number,
-    plural,
-    plus_minus,
-)
+from mixnorm.display.report import text
+from mixnorm.display.report.html import Html, clean, fold, join, name_tag, one_line, table, tag
+from mixnorm.display.report.report import Feature, Report
 
-if TYPE_CHECKING:
-    from mixnorm.display.report.report import Feature, Report
+_MOST_LISTED = 40  # further features are folded away
 
 
-_MOST_ROWS = 40  # features that are listed without being asked for
-
-
-def _chosen_error(report: Report) -> float | None:
-    """Return the held-out error of the model, where it was measured."""
+def _find_error(report: Report) -> float | None:
+    """Return the held-out error of the model, or None if it was not measured."""
     value = report.features[report.chosen - 1].error if report.chosen else report.null_error
-    return value if known(value) else None
+    return value if text.is_known(value) else None
 
 
-def _chosen_spread(report: Report) -> float | None:
+def _find_spread(report: Report) -> float | None:
     if report.standard_error is None or not report.chosen:
         return None
     value = report.standard_error[report.chosen - 1]
-    return value if known(value) else None
+    return value if text.is_known(value) else None
 
 
 def masthead(report: Report) -> Html:
-    """Return the title, the answer in one sentence, and what it has to be compared with."""
+    """Return the title, the result in one sentence, and errors to compare it with."""
     interrupted = None
     if report.interrupted:
         words = tag("strong", "Interrupted. ")
@@ -57,74 +42,71 @@ def masthead(report: Report) -> Html:
 
 def _answer(report: Report) -> Html:
     size = tag("strong", _size(report))
-    error = _chosen_error(report)
+    error = _find_error(report)
     if error is None:
         return join((size, "; the error on held-out rows was not measured."))
-    value = measure(error, report.task)
+    value = text.measure(error, report.task)
     if report.task == "classification":
         result = join((tag("strong", f"{value} error"), " on held-out rows"))
     else:
         result = join((report.error_name, " ", tag("strong", value), " on held-out rows"))
-    spread = _chosen_spread(report)
-    doubt = "" if spread is None else f", ±\u00a0{margin(spread, report.task)} (standard error)"
+    spread = _find_spread(report)
+    doubt = "" if spread is None else f", {text.margin(spread, report.task)} (standard error)"
     return join((size, "; ", result, f"{doubt}."))
 
 
 def _size(report: Report) -> str:
-    """Return how large the model is: ``3 of 8 features``, ``9 stumps of 3 columns (of 8)``."""
+    """Return the size of the model: ``3 of 8 features``, ``9 stumps of 3 columns (of 8)``."""
     if report.word == "feature":
-        return f"{count(report.chosen)} of {plural(report.columns, 'feature')}"
-    return f"{plural(report.chosen, report.word)} of {_columns(report)}"
+        return f"{text.count(report.chosen)} of {text.plural(report.columns, 'feature')}"
+    return f"{text.plural(report.chosen, report.word)} of {_columns(report)}"
 
 
 def _columns(report: Report) -> str:
     if report.n_read == report.columns:
-        return f"all {plural(report.columns, 'column')}"
-    return f"{plural(report.n_read, 'column')} (of {count(report.columns)})"
+        return f"all {text.plural(report.columns, 'column')}"
+    return f"{text.plural(report.n_read, 'column')} (of {text.count(report.columns)})"
 
 
 def _inputs(report: Report, amount: int) -> str:
-    """Return a number of columns, which are the features unless those are made of them."""
-    return plural(amount, "feature" if report.word == "feature" else "column")
+    """Return a number of columns, which are called features unless features are made of them."""
+    return text.plural(amount, "feature" if report.word == "feature" else "column")
 
 
 def _comparison(report: Report) -> str | None:
     parts = []
-    if known(report.null_error):
-        error = measure(report.null_error, report.task)
+    if text.is_known(report.null_error):
+        error = text.measure(report.null_error, report.task)
         parts.append(f"Without any {report.word} it would be {error}")
-    if report.full is not None and known(report.full.error):
+    if report.full is not None and text.is_known(report.full.error):
         lead = "with" if parts else "With"
         size = _inputs(report, report.full.n_features)
         linear = "" if report.word == "feature" else "a linear model of "
-        own = report.full.own_error
-        ours = f" (ShareBoost with all of them: {measure(own, report.task)})" if known(own) else ""
-        value = measure(report.full.error, report.task)
+        own, ours = report.full.own_error, ""
+        if text.is_known(own):
+            ours = f" (ShareBoost with all of them: {text.measure(own, report.task)})"
+        value = text.measure(report.full.error, report.task)
         parts.append(f"{lead} {linear}all {size} {value}{ours}")
-    first = f"{', '.join(parts)}." if parts and _chosen_error(report) is not None else ""
+    first = f"{', '.join(parts)}." if parts and _find_error(report) is not None else ""
     return f"{first} {one_line(report.how_chosen) if report.how_chosen else ''}".strip() or None
 
 
 def tiles(report: Report) -> Html:
     """Return the key figures."""
-    spread = _chosen_spread(report)
-    doubt = None if spread is None else f"±\u00a0{margin(spread, report.task)} standard error"
-    measured = _chosen_error(report) is not None
+    spread, error = _find_spread(report), _find_error(report)
+    doubt = None if spread is None else f"{text.margin(spread, report.task)} standard error"
+    doubt = "not measured" if error is None else doubt
     plain = report.word == "feature"
-    offered = f"{count(report.columns)} columns" if plain else _columns(report)
+    offered = f"{text.count(report.columns)} columns" if plain else _columns(report)
     figures = [
-        (f"{report.word}s".capitalize(), count(report.chosen), f"of {offered}"),
-        (
-            f"Held-out {report.error_name}",
-            measure(_chosen_error(report), report.task),
-            doubt if measured else "not measured",
-        ),
-        ("Multiply-adds", count(report.multiply_adds), "for one prediction"),
-        ("Rows", count(report.rows), _classes(report)),
-        ("Fitted in", duration(report.fit_seconds), None),
+        (f"{report.word}s".capitalize(), text.count(report.chosen), f"of {offered}"),
+        (f"Held-out {report.error_name}", text.measure(error, report.task), doubt),
+        ("Multiply-adds", text.count(report.multiply_adds), "for one prediction"),
+        ("Rows", text.count(report.rows), _classes(report)),
+        ("Fitted in", text.duration(report.fit_seconds), None),
     ]
     if report.full is not None:
-        full = measure(report.full.error, report.task)
+        full = text.measure(report.full.error, report.task)
         words = f"{report.error_name}, linear model"
         figures.insert(2, (f"All {_inputs(report, report.full.n_features)}", full, words))
     described = (
@@ -136,12 +118,12 @@ def tiles(report: Report) -> Html:
 
 def _classes(report: Report) -> str:
     words = ("class", "classes") if report.task == "classification" else ("output", "outputs")
-    return plural(len(report.classes), *words)
+    return text.plural(len(report.classes), *words)
 
 
 def features_section(report: Report) -> Html:
-    """Return the path as a table; what is not in the model is folded away."""
-    listed = min(report.chosen, _MOST_ROWS)
+    """Return the path as a table; features beyond the model are folded away."""
+    listed = min(report.chosen, _MOST_LISTED)
     many, last = f"{report.word}s", len(report.features)
     parts: list[Html | None] = [
         tag(
@@ -150,22 +132,22 @@ def features_section(report: Report) -> Html:
             " those above it.",
         ),
         tag("p", one_line(report.how_folds)) if report.how_folds else None,
-        _replaced(report),
+        _list_members(report),
         _path_table(report, f"{many.capitalize()} of the model", 0, listed, null=True),
     ]
     if listed < report.chosen:
-        words = f"{count(report.chosen - listed)} more {many} of the model"
+        words = f"{text.count(report.chosen - listed)} more {many} of the model"
         body = _path_table(report, f"Further {many} of the model", listed, report.chosen)
-        parts.append(folded(words, body))
+        parts.append(fold(words, body))
     if report.chosen < last:
-        beyond = plural(last - report.chosen, report.word)
+        beyond = text.plural(last - report.chosen, report.word)
         body = _path_table(report, "Beyond the model", report.chosen, last)
-        parts.append(folded(f"{beyond} beyond the model, as the curve goes on", body))
+        parts.append(fold(f"{beyond} beyond the model, as the curve goes on", body))
     return join(parts)
 
 
-def _replaced(report: Report) -> Html | None:
-    """Say what the model consists of, where that is not the path."""
+def _list_members(report: Report) -> Html | None:
+    """Return a sentence with the features of the model, if they are not the path."""
     if report.members is None:
         return None
     words = f"Earlier choices were replaced on the way. The {report.word}s of the model are now: "
@@ -173,7 +155,7 @@ def _replaced(report: Report) -> Html | None:
 
 
 def _path_table(report: Report, caption: str, start: int, stop: int, null: bool = False) -> Html:
-    largest = max((f.gain for f in report.features if known(f.gain)), default=0.0)
+    largest = max((f.gain for f in report.features if text.is_known(f.gain)), default=0.0)
     errors = report.null_error is not None or any(f.error is not None for f in report.features)
     folds = any(feature.folds is not None for feature in report.features)
     spread = report.standard_error or (None,) * len(report.features)
@@ -182,96 +164,92 @@ def _path_table(report: Report, caption: str, start: int, stop: int, null: bool 
     head += [f"Held-out {report.error_name}"] if errors else []
     rows: list[Sequence[str]] = []
     if null:
-        none = _ranked("", tag("span", f"no {report.word}s", class_="muted"))
-        error = measure(report.null_error, report.task)
-        rows.append([none, "", number(report.null_loss), *([""] if folds else []), error])
+        none = _add_rank("", tag("span", f"no {report.word}s", class_="muted"))
+        error = text.measure(report.null_error, report.task)
+        rows.append([none, "", text.number(report.null_loss), *([""] if folds else []), error])
     for i, feature in enumerate(report.features[start:stop], start):
         kind = _kind(feature)
         name = tag("span", name_tag(feature.name), tag("small", kind) if kind else None)
-        row = [_ranked(f"{i + 1}", name), _gain(feature.gain, largest), number(feature.loss)]
+        row = [_add_rank(f"{i + 1}", name), _gain(feature.gain, largest), text.number(feature.loss)]
         row += [_in_folds(feature, report)] if folds else []
-        rows.append([*row, _doubted(feature.error, spread[i], report.task)])
+        rows.append([*row, _add_margin(feature.error, spread[i], report.task)])
     return table(caption, head, (row[: len(head)] for row in rows), class_="path")
 
 
 def _in_folds(feature: Feature, report: Report) -> str:
     if feature.folds is None:
-        return NONE
-    whole = "" if report.n_folds is None else f" of {count(report.n_folds)}"
-    return f"{count(feature.folds)}{whole}"
+        return text.NONE
+    whole = "" if report.n_folds is None else f" of {text.count(report.n_folds)}"
+    return f"{text.count(feature.folds)}{whole}"
 
 
-def _ranked(rank: str, name: Html) -> Html:
+def _add_rank(rank: str, name: Html) -> Html:
     return tag("div", tag("span", rank, class_="rank"), name, class_="ranked")
 
 
-def _doubted(error: float | None, spread: float | None, task: str) -> Html:
-    """Return an error and its standard error, which goes below where there is no room."""
-    doubt = tag("small", f"±\u00a0{margin(spread, task)}") if known(spread) else None
-    return join((measure(error, task), " " if doubt else None, doubt if known(error) else None))
+def _add_margin(error: float | None, spread: float | None, task: str) -> Html:
+    """Return an error and its standard error, which is below the error if there is no room."""
+    doubt = tag("small", text.margin(spread, task)) if text.is_known(spread) else None
+    shown = doubt if text.is_known(error) else None
+    return join((text.measure(error, task), " " if doubt else None, shown))
 
 
 def _kind(feature: Feature) -> str:
     kind = one_line(feature.kind) if feature.kind else ""
     if feature.n_columns > 1:
-        kind += f"{', ' if kind else ''}{plural(feature.n_columns, 'column')}"
+        kind += f"{', ' if kind else ''}{text.plural(feature.n_columns, 'column')}"
     return kind
 
 
 def _gain(gain: float, largest: float) -> Html:
-    share = gain / largest if known(gain) and largest > 0 else 0.0
+    share = gain / largest if text.is_known(gain) and largest > 0 else 0.0
     bar = tag("span", class_="bar", style=f"width:{100 * max(share, 0):.1f}%")
-    return tag("span", tag("span", number(gain)), tag("span", bar, class_="track"), class_="gain")
-
-
-def cost_section(report: Report) -> Html:
-    """Return what a prediction needs, beside the model over all features."""
-    rows = [
-        ["Columns to measure", count(report.n_read)],
-        ["Multiply-adds for one prediction", count(report.multiply_adds)],
-    ]
-    error = _chosen_error(report)
-    if error is not None:
-        text = plus_minus(error, _chosen_spread(report), report.task)
-        rows.append([f"Held-out {report.error_name}", text])
-    if report.model_bytes is not None:
-        rows.append(["Size of the model file", byte_size(report.model_bytes)])
-    head = ["Measure", "This model"]
-    full = report.full
-    if full is not None:
-        head += ["All features" if report.word == "feature" else "All columns", "Saved"]
-        rows[0] += _compared(report.n_read, full.n_features)
-        rows[1] += _compared(report.multiply_adds, full.multiply_adds)
-        if error is not None:
-            rows[2] += [measure(full.error, report.task), ""]
-            if known(full.own_error):
-                own = measure(full.own_error, report.task)
-                rows.insert(3, [f"Held-out {report.error_name}, ShareBoost", text, own, ""])
-    rows = [row + [""] * (len(head) - len(row)) for row in rows]
-    caption = "Cost of a prediction"
-    if full is not None:
-        caption += f", beside the linear model over {head[2].lower()}"
-    note = one_line(full.note) if full is not None and full.note else ""
-    return join(
-        (
-            tag("p", _cost_words(report)),
-            table(caption, head, rows, class_="figures"),
-            tag("p", note, class_="muted") if note else None,
-        )
+    return tag(
+        "span", tag("span", text.number(gain)), tag("span", bar, class_="track"), class_="gain"
     )
 
 
-def _compared(ours: int, theirs: int) -> list[str]:
-    saved = ours > 0 and theirs > ours
-    return [count(theirs), f"{number(theirs / ours, 2)}\u00a0× fewer" if saved else ""]
+def cost_section(report: Report) -> Html:
+    """Return the cost of a prediction, beside that of the model over all features."""
+    full, error, caption = report.full, _find_error(report), "Cost of a prediction"
+    head, name = ["Measure", "This model"], f"Held-out {report.error_name}"
+    others = (None,) * 3 if full is None else (full.n_features, full.multiply_adds, full.error)
+    rows = [
+        ["Columns to measure", *_compare(report.n_read, others[0])],
+        ["Multiply-adds for one prediction", *_compare(report.multiply_adds, others[1])],
+    ]
+    if error is not None:
+        own = text.plus_minus(error, _find_spread(report), report.task)
+        rows.append([name, own, text.measure(others[2], report.task), ""])
+        if full is not None and text.is_known(full.own_error):
+            rows.append([f"{name}, ShareBoost", own, text.measure(full.own_error, report.task), ""])
+    if report.model_bytes is not None:
+        rows.append(["Size of the model file", text.byte_size(report.model_bytes), "", ""])
+    if full is not None:
+        head += ["All features" if report.word == "feature" else "All columns", "Saved"]
+        caption += f", beside the linear model over {head[2].lower()}"
+    note = tag("p", one_line(full.note), class_="muted") if full and full.note else None
+    cells = (row[: len(head)] for row in rows)
+    figures = table(caption, head, cells, class_="figures")
+    return join((tag("p", _cost_words(report)), figures, note))
+
+
+def _compare(ours: int, theirs: int | None) -> list[str]:
+    """Return one number, or two numbers and how many times smaller the first one is."""
+    if theirs is None:
+        return [text.count(ours)]
+    fewer = f"{text.number(theirs / ours, 2)}\u00a0× fewer" if 0 < ours < theirs else ""
+    return [text.count(ours), text.count(theirs), fewer]
 
 
 def _cost_words(report: Report) -> str:
     words = (
-        f"A prediction needs {plural(report.n_read, 'column')} of the table and"
-        f" {plural(report.multiply_adds, 'multiplication')}, each with an addition"
+        f"A prediction needs {text.plural(report.n_read, 'column')} of the table and"
+        f" {text.plural(report.multiply_adds, 'multiplication')}, each with an addition"
     )
-    words += f", and {plural(report.comparisons, 'comparison')}." if report.comparisons else "."
+    words += (
+        f", and {text.plural(report.comparisons, 'comparison')}." if report.comparisons else "."
+    )
     coded = sum(feature.n_columns for feature in report.features[: report.chosen])
     if coded > report.chosen and report.word == "feature":
         words += f" Categories and the like are coded, so these are {coded:,} numbers."
@@ -279,30 +257,31 @@ def _cost_words(report: Report) -> str:
 
 
 def data_section(report: Report) -> Html:
-    """Return what the table held, and what was done to it."""
+    """Return facts about the table, and notes on its treatment."""
+    outputs = "Classes" if report.task == "classification" else "Outputs"
     facts = [
         ("Target", name_tag(report.target)),
-        ("Rows", count(report.rows)),
-        ("Columns that could be chosen", count(report.columns)),
-        ("Classes" if report.task == "classification" else "Outputs", count(len(report.classes))),
+        ("Rows", text.count(report.rows)),
+        ("Columns that could be chosen", text.count(report.columns)),
+        (outputs, text.count(len(report.classes))),
     ]
     notes = [tag("li", one_line(note)) for note in report.notes]
     return join((_pairs(facts), tag("ul", *notes, class_="notes") if notes else None))
 
 
-def made_section(report: Report) -> Html:
+def origin_section(report: Report) -> Html:
     """Return the command, the version, the date and the time it took."""
     facts = [
         ("Made", one_line(report.created)),
         ("Version", f"mixnorm {one_line(report.version)}"),
-        ("Fitted in", duration(report.fit_seconds)),
+        ("Fitted in", text.duration(report.fit_seconds)),
     ]
-    # What cannot be shown leaves a mark here: the command is meant to be used again.
+    # A mark replaces characters that cannot be shown, because the command may be used again.
     command = tag("pre", tag("code", clean(report.command, gap="\ufffd")))
     return join((_pairs(facts), tag("p", "The command that made this report:"), command))
 
 
 def _pairs(pairs: Iterable[tuple[str, str]], class_: str = "facts") -> Html:
-    """Return names with what belongs to each."""
+    """Return a list of names and values."""
     boxes = (tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs)
     return tag("dl", *boxes, class_=class_)

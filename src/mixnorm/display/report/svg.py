@@ -1,4 +1,4 @@
-"""What the charts share: the picture with its description, axes, coloured cells, labels."""
+"""Parts of charts: the picture with its description, axes and coloured cells."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from mixnorm.display.report.html import Html, join, tag
-from mixnorm.display.report.text import fixed, percent, power_of_ten
+from mixnorm.display.report.text import format_fixed, percent, power_of_ten
 
-# Beyond this many cells their tips would make up most of the file.
+# The tips of more cells would make up most of the file.
 _MOST_TIPS = 3000
 _LEVELS = 20
 
@@ -22,16 +22,16 @@ def picture(
     *content: str | None,
     class_: str = "",
 ) -> Html:
-    """Return an SVG that says what it shows to those who do not see it.
+    """Return an SVG with a title and a description for readers who cannot see it.
 
     Parameters
     ----------
     ident : str
-        Start of its ids; unique in the page.
+        The start of its ids, unique in the page.
     size : (float, float)
-        Width and height in pixels, at which text has the size it says.
+        Width and height in pixels.
     title, text : str
-        Name of the chart, and what is to be seen in it.
+        The name of the chart and its description.
     *content : str or None
         The drawing.
     class_ : str
@@ -53,7 +53,7 @@ def picture(
 
 
 def ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[float]:
-    """Return round values that enclose an interval: steps of 1, 2 or 5 times a power of ten."""
+    """Return round values that enclose an interval, in steps of 1, 2 or 5 times a power of ten."""
     span = high - low
     power = 10.0 ** math.floor(math.log10(span / most))
     step = next(f * power for f in (1, 2, 5, 10, 20) if span <= f * power * most)
@@ -66,9 +66,9 @@ def ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[fl
 def tick_text(
     marks: Sequence[float], *, percents: bool = False
 ) -> tuple[Callable[[float], str], str]:
-    """Return what writes the ticks, with the decimals their step needs, and the unit they are in.
+    """Return a function that formats the ticks, and their unit.
 
-    Very large and very small values are written in a power of ten, which is then said once.
+    The decimals suit the step. The unit of very large and very small values is a power of ten.
     """
     step = marks[1] - marks[0]
     if percents:
@@ -77,7 +77,7 @@ def tick_text(
     largest = math.log10(max(map(abs, marks)))
     power = 0 if -3 <= largest < 6 else 3 * math.floor(largest / 3)
     decimals = max(0, math.ceil(power - math.log10(step) - 1e-9))
-    return (lambda value: fixed(value / 10.0**power, decimals)), (
+    return (lambda value: format_fixed(value / 10.0**power, decimals)), (
         f"×\u00a0{power_of_ten(power)}" if power else ""
     )
 
@@ -93,7 +93,7 @@ class Axis:
     start, end : float
         Ends in pixels.
     marks : tuple of float
-        Where the ticks are.
+        The values at the ticks.
     """
 
     low: float
@@ -106,13 +106,13 @@ class Axis:
     def around(
         cls, values: Iterable[float], start: float, end: float, most: int = 5, zero: bool = True
     ) -> Axis:
-        """Return an axis that holds all values, from zero unless they lie far from it."""
+        """Return an axis that includes all values, and zero unless they are far from it."""
         given = list(values) or [0.0, 1.0]
         low, high = min(given), max(given)
         if zero and 0 <= low < 0.6 * high:
             low = 0.0
-        # A constant curve still needs some height around it; so do values that differ by rounding,
-        # and what is so small that its ticks would underflow.
+        # A constant curve needs some height. So do values that differ only by rounding, and values
+        # that are so small that their ticks would underflow.
         if high - low <= max(1e-9 * max(abs(low), abs(high)), 1e-200):
             room = abs(high) / 2 if abs(high) > 1e-200 else 0.5
             low, high = (0.0 if zero and low >= 0 else low - room), high + room
@@ -120,14 +120,14 @@ class Axis:
         return cls(marks[0], marks[-1], start, end, tuple(marks))
 
     def __call__(self, value: float) -> float:
-        """Return where a value is drawn."""
+        """Return the pixel of a value."""
         share = (value - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One coloured field: place, hue, strength (0 to 1), and what it says when pointed at."""
+    """A coloured field: place, size, hue, strength (0 to 1), and the tip for the pointer."""
 
     x: float
     y: float
@@ -139,29 +139,19 @@ class Cell:
 
 
 def opacity(strength: float) -> float:
-    """Return how opaque a field of some strength is: never quite invisible, if it is drawn."""
+    """Return the opacity of a field, which is never invisible."""
     return 0.08 + 0.92 * min(max(strength, 0.0), 1.0)
 
 
 def cells(fields: Sequence[Cell]) -> Html:
-    """Draw fields: with tips if they are few, else as one path for each hue and level."""
+    """Draw fields, with tips if they are few, else as one path for each hue and level."""
     if len(fields) <= _MOST_TIPS:
-        return join(
-            (
-                tag(
-                    "rect",
-                    tag("title", field.tip) if field.tip else None,
-                    x=field.x,
-                    y=field.y,
-                    width=field.width,
-                    height=field.height,
-                    class_=field.hue,
-                    fill_opacity=opacity(field.strength),
-                )
-                for field in fields
-            ),
-            "\n",
-        )
+        drawn = []
+        for f in fields:
+            place = {"x": f.x, "y": f.y, "width": f.width, "height": f.height}
+            tip, strength = tag("title", f.tip), opacity(f.strength)
+            drawn.append(tag("rect", tip, **place, class_=f.hue, fill_opacity=strength))
+        return join(drawn, "\n")
     paths: dict[tuple[str, int], list[str]] = {}
     for f in fields:
         box = f"M{f.x:.5g} {f.y:.5g}h{f.width:.4g}v{f.height:.4g}h-{f.width:.4g}z"
@@ -173,12 +163,12 @@ def cells(fields: Sequence[Cell]) -> Html:
 
 
 def swatch(hue: str, strength: float = 1.0) -> Html:
-    """Return a field of a legend in the colour of a cell."""
+    """Return a field for a legend, in the colour of a cell."""
     return tag("span", class_=f"swatch {hue}", style=f"opacity:{opacity(strength):.2f}")
 
 
-def gridded(axis: Axis, left: float, right: float, text: Callable[[float], str]) -> Html:
-    """Return horizontal grid lines with their values to the left."""
+def draw_grid(axis: Axis, left: float, right: float, text: Callable[[float], str]) -> Html:
+    """Return horizontal grid lines, with their values to the left."""
     return join(
         join(
             (

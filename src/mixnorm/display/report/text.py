@@ -1,49 +1,50 @@
-"""Numbers and names as people read them."""
+"""Numbers and names, formatted for readers."""
 
 from __future__ import annotations
 
 import math
 import unicodedata
+from typing import TypeGuard
 
 from mixnorm.display.report.html import one_line
 
-NONE = "–"  # what is not known, or is no number
+NONE = "–"  # a value that is not known or not finite
 _SPACE = "\u00a0"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
-# Charts and their scales are computed with differences and ratios, which overflow beyond this.
-_LARGEST = 1e150
+# Scales of charts are computed with differences and ratios, which overflow for larger numbers.
+LARGEST_SHOWN = 1e150
 
 
-def known(value: float | None) -> bool:
+def is_known(value: float | None) -> TypeGuard[float]:
     """Tell whether a value is a number that can be written and drawn."""
-    return value is not None and math.isfinite(value) and abs(value) < _LARGEST
+    return value is not None and abs(value) < LARGEST_SHOWN
 
 
-def _signed(text: str) -> str:
+def _use_minus_signs(text: str) -> str:
     return text.replace("-", "−")
 
 
 def count(value: float) -> str:
-    """Return a whole number with thousands separated; weighted counts keep three digits."""
-    if not known(value):
+    """Return a whole number with separated thousands, or another number with three digits."""
+    if not is_known(value):
         return NONE
     if float(value).is_integer():
-        return _signed(f"{int(value):,}")
+        return _use_minus_signs(f"{int(value):,}")
     return number(value)
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a number with a few significant digits, as a power of ten where it is extreme."""
-    if value is None or not known(value):
+    """Return a number with a few significant digits, and a power of ten if it is extreme."""
+    if not is_known(value):
         return NONE
     if value == 0:
         return "0"
     size = math.floor(math.log10(abs(value)))
     if not -4 <= size < 7:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        return f"{_signed(mantissa)}{_SPACE}×{_SPACE}{power_of_ten(int(exponent))}"
-    return _signed(f"{value:,.{max(digits - 1 - size, 0)}f}")
+        return f"{_use_minus_signs(mantissa)}{_SPACE}×{_SPACE}{power_of_ten(int(exponent))}"
+    return _use_minus_signs(f"{value:,.{max(digits - 1 - size, 0)}f}")
 
 
 def power_of_ten(exponent: int) -> str:
@@ -51,24 +52,24 @@ def power_of_ten(exponent: int) -> str:
     return "10" + str(exponent).translate(_SUPERSCRIPT)
 
 
-def fixed(value: float, decimals: int) -> str:
-    """Return a number with so many decimals, and no sign where they are all zero."""
+def format_fixed(value: float, decimals: int) -> str:
+    """Return a number with fixed decimals, and without a sign if all digits are zero."""
     text = f"{value:,.{decimals}f}"
-    return _signed(text if text.strip("-0.") else text.strip("-"))
+    return _use_minus_signs(text if text.strip("-0.") else text.strip("-"))
 
 
 def percent(value: float | None, decimals: int | None = None) -> str:
-    """Return a share as a percentage; without ``decimals``, with as many as it takes to see it."""
-    if value is None or not known(value):
+    """Return a share as a percentage, by default with as many decimals as it needs."""
+    if not is_known(value):
         return NONE
     if decimals is None:
-        # What is nearly nothing, or nearly all, must not be rounded to that.
+        # A share near 0 or 1 must not be rounded to 0 or 100 %.
         if 0 < value < 5e-6:
             return f"<{_SPACE}{percent(1e-5, 3)}"
         if 0 < 1 - value < 5e-6:
             return f">{_SPACE}{percent(0.99999, 3)}"
         decimals = _decimals(value)
-    return f"{fixed(100 * value, decimals)}{_SPACE}%"
+    return f"{format_fixed(100 * value, decimals)}{_SPACE}%"
 
 
 def _decimals(share: float) -> int:
@@ -84,24 +85,25 @@ def measure(value: float | None, task: str) -> str:
 
 
 def plus_minus(value: float | None, spread: float | None, task: str) -> str:
-    """Return an error with its standard error, where that is known."""
-    if not known(value) or not known(spread):
+    """Return an error, with its standard error if that is known."""
+    if not is_known(value) or not is_known(spread):
         return measure(value, task)
-    return f"{measure(value, task)}{_SPACE}±{_SPACE}{margin(spread, task)}"
+    return f"{measure(value, task)}{_SPACE}{margin(spread, task)}"
 
 
 def margin(spread: float | None, task: str) -> str:
-    """Return a standard error in the unit of the error it belongs to, without a sign for it."""
-    if spread is None or not known(spread):
+    """Return ``± 0.6``, a standard error in the unit of its error, without the name of the unit."""
+    if not is_known(spread):
         return NONE
+    size = number(spread, 2)
     if task == "classification":
-        return f"{100 * spread:.{1 if spread >= 0.0005 or spread == 0 else 3}f}"
-    return number(spread, 2)
+        size = f"{100 * spread:.{1 if spread >= 0.0005 or spread == 0 else 3}f}"
+    return f"±{_SPACE}{size}"
 
 
 def duration(seconds: float) -> str:
-    """Return a time in the units one would say it in."""
-    if not known(seconds) or seconds < 0:
+    """Return a time in seconds, minutes or hours."""
+    if not is_known(seconds) or seconds < 0:
         return NONE
     if seconds < 0.01:
         return f"under{_SPACE}0.01{_SPACE}s"
@@ -116,7 +118,7 @@ def duration(seconds: float) -> str:
 
 def byte_size(size: float | None) -> str:
     """Return the size of a file in decimal units."""
-    if size is None or not known(size):
+    if not is_known(size):
         return NONE
     for unit in ("bytes", "kB", "MB"):
         if size < 1000:
@@ -131,9 +133,9 @@ def plural(amount: int, word: str, words: str | None = None) -> str:
 
 
 def text_width(text: str) -> float:
-    """Return about how wide a text is, in units of the font size; rather too much than too little.
+    """Return an upper estimate of the width of a text, in units of the font size.
 
-    There is no font to ask: the reader's system chooses it.
+    The exact width is not known, because the reader's system chooses the font.
     """
     return sum(_glyph_width(letter) for letter in text)
 
@@ -150,8 +152,8 @@ def _glyph_width(letter: str) -> float:
     return 0.72 if letter.isupper() else 0.6
 
 
-def short(name: str, width: float) -> str:
-    """Return a name that is at most ``width`` font sizes wide, cut with an ellipsis if need be."""
+def shorten(name: str, width: float) -> str:
+    """Return a name of at most ``width`` font sizes, cut with an ellipsis if it is wider."""
     line = one_line(name)
     if text_width(line) <= width:
         return line
