@@ -347,6 +347,8 @@ def test_everything_together(estimator, tmp_path):
     X, y = load_wine(return_X_y=True)
     pool = Columns(costs=np.linspace(0.5, 2.0, 13))
     model = estimator(4, alpha=1e-4, pool=pool).set_params(**EVERYTHING)
+    if "cv" in model.get_params():
+        model.set_params(cv=2)
     model.fit(X, y)
     assert 1 <= len(model.selected_) <= 4
     assert model.score(X, y) > 0.5

@@ -265,7 +265,7 @@ class TestModels:
 class TestErrors:
     def test_pools_without(self, digits):
         rows = digits[0].reshape(-1, 64)
-        with pytest.raises(TypeError, match=r"cannot be adjusted .* Set tune=0"):
+        with pytest.raises(TypeError, match=r"tune=1 adjusts atoms.* Set tune=0"):
             ShareBoostClassifier(3, options=GreedyOptions(tune=1)).fit(rows, digits[1])
 
     @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ class RowSolver(Stepper):
             weight = problem.weight
             root = np.where(weight > 0.0, 1.0 / np.sqrt(np.where(weight > 0.0, weight, 1.0)), 0.0)
             means = block.means(weight[:, None]) if problem.fit_intercept else None
-            columns = block.rooted(weight, means)
+            columns = block.scale_rows(weight, means)
             quadratic = ResidualQuadratic(columns, before, self.theta * root[:, None])
         else:
             gradient = self.gradient[self._rows]

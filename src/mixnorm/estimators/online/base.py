@@ -31,7 +31,7 @@ from mixnorm.models import Inputs, LinearModel, check_scores
 from mixnorm.norms import as_norm
 
 
-class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
+class OnlineEstimator(FittedMixin, BaseEstimator):
     """An estimator that learns from rows as they come; subclasses define the targets."""
 
     #: The state: all that predictions and further learning need. None before the first row.
