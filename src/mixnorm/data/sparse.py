@@ -61,7 +61,7 @@ class SparseMatrix(BaseMatrix):
             X = X[np.flatnonzero(weight > 0), :]
         return X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
 
-    def statistics(self, weight: np.ndarray) -> ColumnStatistics:
+    def statistics(self, weight: Array) -> ColumnStatistics:
         """Return ranges, means and deviations of all columns, from the stored entries.
 
         The other entries are zero, so that they differ from the mean by the mean.

@@ -397,7 +397,7 @@ def _convert_outward(training: Training, found: proximal.Solution) -> proximal.S
             f"{found.weights.dtype}. Scale them (StandardScaler), or give X as float64."
         )
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        outside = training.to_coef(found)
+        outside = training.outward(found)
     largest, dtype = float(np.max(np.abs(outside.weights), initial=0.0)), found.weights.dtype
     finite = math.isfinite(largest) and bool(np.all(np.isfinite(outside.intercept)))
     if not finite or (largest == 0.0 and np.any(found.weights)):

@@ -72,7 +72,7 @@ class SizeProblem(RowProblem):
 
     def make_estimator(self, candidate: Candidate) -> Any:
         """Return the estimator of a candidate's size, for a scorer."""
-        return super().fitted(candidate).set_params(**candidate.params)
+        return super().make_estimator(candidate).set_params(**candidate.params)
 
 
 @dataclass(eq=False, repr=False)
