@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mixnorm._array import Array
 from mixnorm._array import SparseMatrix as ScipySparse
 from mixnorm.data.base import BaseMatrix, ColumnSet, ColumnStatistics, positive_totals
 
