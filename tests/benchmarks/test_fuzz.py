@@ -24,9 +24,17 @@ def quiet():
     return Console(quiet=True)
 
 
-def test_twenty_seconds(tmp_path):
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("--inputs", "150", "--processes", "1"),
+        pytest.param(("--inputs", "100000", "--seconds", "60"), marks=pytest.mark.slow),
+    ],
+    ids=["some inputs", "a minute"],
+)
+def test_no_input_fails(tmp_path, given):
     path = tmp_path / "fuzz.json"
-    given = ("--inputs", "100000", "--seconds", "20", "--json", str(path))
+    given = (*given, "--json", str(path))
     status = command.main(options(*given), quiet())
     chunks = json.loads(path.read_text())["chunks"].values()
     failures = [command.describe(record) for chunk in chunks for record in chunk["failures"]]
