@@ -3,6 +3,8 @@
 import gc
 import os
 
+import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 # No window system is needed, or waited for, when a test draws something.
@@ -12,12 +14,28 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 settings.register_profile("mixnorm", deadline=None)
 settings.load_profile("mixnorm")
 
-# Collecting makes millions of objects that last: looking for garbage among them takes a third of
-# the time of collection, and half a second in each test that calls ``gc.collect``.
+# Collection makes millions of objects that last. Looking for garbage among them slows collection
+# down, and takes half a second of each call of ``gc.collect`` in a test.
 gc.disable()
 
 
 def pytest_collection_finish():
-    gc.collect()
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path):
+    """Look for examples only in files that have some."""
+    collectors = yield
+    if b">>>" in file_path.read_bytes():
+        return collectors
+    return [one for one in collectors if not isinstance(one, DoctestModule)]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give each worker whole files, so that few fixtures and compiled loops are made twice."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getvalue("dist") == "load" else None

@@ -3,6 +3,7 @@
 scikit-learn's checks, clones and pickles, and parameters refused in the same words.
 """
 
+import functools
 import pickle
 import warnings
 
@@ -183,6 +184,7 @@ def name_of(check):
     return getattr(check, "func", check).__name__
 
 
+@functools.cache  # asked for each check, and the words take long
 def expected_to_fail(estimator):
     found = [checks for words, checks in EXPECTED_TO_FAIL.items() if words in str(estimator)]
     return {check: why for checks in found for check, why in checks.items()}
