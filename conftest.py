@@ -14,14 +14,20 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 settings.register_profile("mixnorm", deadline=None)
 settings.load_profile("mixnorm")
 
-# Collection makes millions of objects that last. Looking for garbage among them slows collection
-# down, and takes half a second of each call of ``gc.collect`` in a test.
-gc.disable()
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for no garbage among the millions of objects that collection makes and that last.
 
-def pytest_collection_finish():
-    gc.freeze()
-    gc.enable()
+    Else collection is slower, and so is every test that makes many objects for a while, or calls
+    ``gc.collect``.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

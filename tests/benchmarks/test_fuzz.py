@@ -27,7 +27,7 @@ def quiet():
 @pytest.mark.parametrize(
     "given",
     [
-        ("--inputs", "150", "--processes", "1"),
+        ("--inputs", "250", "--processes", "1"),
         pytest.param(("--inputs", "100000", "--seconds", "60"), marks=pytest.mark.slow),
     ],
     ids=["some inputs", "a minute"],
