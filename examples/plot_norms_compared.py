@@ -160,7 +160,7 @@ for norm in NORMS:
 
 bound = bounds.excess_risk("l2,1", X[:n], radius=as_norm("l2,1").value(W), n_outputs=8)
 print(bound.at(10 * n).sentence)
-print(f"{bound.needed(0.5):,.0f} rows would bring it to 0.5.")
+print(f"{bound.samples_for(0.5):,.0f} rows would bring it to 0.5.")
 
 # %%
 # How far they are from what they bound can be measured. The Rademacher complexity is how well
