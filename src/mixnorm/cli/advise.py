@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from mixnorm import __version__
-from mixnorm._files import written_whole
+from mixnorm._files import write_atomically
 from mixnorm.cli.arguments.parser import UsageError
 from mixnorm.cli.data import TrainingTable
 from mixnorm.cli.screen import Screen
@@ -69,5 +69,5 @@ def write_advice_page(advice: Advice, facts: dict[str, Any], place: str) -> None
         created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
         made=[facts["command"], *facts["notes"]],
     )
-    with written_whole(place) as file:
+    with write_atomically(place) as file:
         file.write(page.encode())

@@ -14,7 +14,7 @@ import numpy as np
 from rich.table import Table as RichTable
 from sklearn.base import BaseEstimator
 
-from mixnorm._files import written_whole
+from mixnorm._files import write_atomically
 from mixnorm.cli.advise import collect_advice_facts, compare_norms, write_advice_page
 from mixnorm.cli.arguments.parser import UsageError, build_parser
 from mixnorm.cli.data import TrainingTable, load_training_data
@@ -231,7 +231,7 @@ def predict(options: argparse.Namespace, screen: Screen, command: Sequence[str])
     if found.error is not None:
         document["error"] = found.error
     if options.output is not None:
-        with written_whole(options.output) as file:
+        with write_atomically(options.output) as file:
             file.write(_format_csv(found.columns).encode())
         screen.say(f"{pluralize(count, 'prediction')} written to {options.output}.")
         document["output"] = options.output

@@ -246,7 +246,7 @@ def test_many_new_rows_are_predicted_in_parts(monkeypatch):
     (X, y), (new, _) = rows(), rows(150, seed=1)
     model = MKLClassifier(BANK).fit(X, y)
     whole = model.decision_function(new)
-    monkeypatch.setattr("mixnorm.models.kernel._ROWS", 64)
+    monkeypatch.setattr("mixnorm.models.kernel._ROWS_COMPARED", 64)
     np.testing.assert_allclose(model.decision_function(new), whole, atol=1e-12)
     np.testing.assert_allclose(model.decision_function(sp.csr_array(new)), whole, atol=1e-8)
     named = MKLClassifier(KernelBank.from_columns(None, {"u": [0, 1]})).fit(pd.DataFrame(X), y)

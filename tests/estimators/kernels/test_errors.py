@@ -230,7 +230,7 @@ OF_BLOCKS = [
     ({"solver": None}, ValueError, "solver=None is not known"),
     ({"epochs": 0}, ValueError, "epochs=0 must be at least 1"),
     ({"epochs": 1.5}, TypeError, "epochs=1.5 must be a whole number"),
-    ({"random_state": "a"}, ValueError, "random_state='a' is no seed"),
+    ({"random_state": "a"}, ValueError, "random_state='a' is not a seed"),
 ]
 CASES = [
     *((MKLClassifier, *case) for case in [*SHARED, *OF_P, *OF_CLASSES, *OF_LOSS]),

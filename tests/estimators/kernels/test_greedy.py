@@ -463,7 +463,7 @@ def altered(path, place, **changes):
     ("change", "words"),
     [
         (lambda m: dict(support=m.support[:5]), "support_"),
-        (lambda m: dict(names=("a",)), "kernels that are none"),
+        (lambda m: dict(names=("a",)), "unknown kernels"),
         (lambda m: dict(names=3), "names must be"),
         (lambda m: dict(bank=m.bank.only([0])), "the bank must have 3"),
         (lambda m: dict(bank=m.bank.take(range(5))), "the bank must have 40 rows"),
@@ -475,7 +475,7 @@ def altered(path, place, **changes):
         (lambda m: dict(outputs=replace(m.outputs, loss=MultinomialLogistic())), "loss|outputs"),
         (lambda m: dict(outputs=ClassOutputs(np.array([0, 1]))), "outputs"),
         (lambda m: dict(path=replace(m.path, terms=m.path.terms[:1])), "terms"),
-        (lambda m: dict(path=altered(m.path, 0, support=(99,))), "kernels that are"),
+        (lambda m: dict(path=altered(m.path, 0, support=(99,))), "unknown kernels"),
         (lambda m: dict(path=altered(m.path, 1, loss="low")), "Round.loss"),
         (lambda m: dict(path=altered(m.path, 1, iterations=0.5)), "Round.iterations"),
     ],

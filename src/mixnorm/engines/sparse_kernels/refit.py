@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import linalg
 
-from mixnorm.engines._core.corrective import Outcome, Problem, Support
+from mixnorm.engines._core.corrective import CorrectionProblem, Outcome, Support
 from mixnorm.engines.multikernel.machine import solve_feature_ridge, solve_ridge
 from mixnorm.kernels import pivoted_factor
 from mixnorm.losses import SmoothLoss
@@ -51,7 +51,7 @@ class GrowingModel:
         self.n_outputs = n_outputs
         #: The chosen kernels, in the order in which they came.
         self.support: list[int] = []
-        empty = Support(Problem(loss, target, weight, n_outputs, 0.0, 1000), True, 1)
+        empty = Support(CorrectionProblem(loss, target, weight, n_outputs, 0.0, 1000), True, 1)
         empty.correct(1e-12, 0.0)
         self.intercept = self.null_intercept = np.array(empty.intercept())
         self.null_value = empty.value
@@ -157,11 +157,11 @@ class RidgeRefit(GrowingModel):
     def _solve(self) -> Outcome:
         """Minimise a loss that is not quadratic, over the columns of a factor of the sum."""
         factor, pivots = (self._Z, None) if self._by_factors else pivoted_factor(self._K)
-        problem = Problem(
+        problem = CorrectionProblem(
             self.loss, self.target, self.weight, self.n_outputs, 0.5 * self.alpha, self.max_iter
         )
         columns = Support(problem, True, factor.shape[1])
-        rows, means = columns.centred(np.ascontiguousarray(factor.T))
+        rows, means = columns.centre(np.ascontiguousarray(factor.T))
         columns.append("kernels", rows, rows @ self._dual, means)
         columns.start_from(self.intercept)
         if not columns.objective < self.null_value:  # the table is that of fewer kernels

@@ -16,8 +16,8 @@ from mixnorm.estimators._common.fitted import FittedMixin, ReportedMixin
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import (
     CallbackSupportMixin,
+    FitTask,
     Iterations,
-    Progress,
     all_or_nothing,
     with_callbacks,
 )
@@ -122,15 +122,15 @@ class KernelTraining:
             features = self._features(weights, dual_coef, used) if coefs is None else coefs
             bank = bank.take(np.flatnonzero(used)[:1])  # the landmarks are kept apart
         return KernelModel(
-            weights,
             self.rows[used],
-            dual_coef,
-            features,
             bank,
             self.names,
             self.raw_rows,
             self.inputs,
             self.outputs,
+            weights,
+            dual_coef,
+            features,
         )
 
     def _features(self, weights: np.ndarray, dual_coef: np.ndarray, used: np.ndarray) -> np.ndarray:
@@ -213,22 +213,22 @@ class KernelEstimator(KernelInputsMixin, FittedMixin, CallbackSupportMixin, Base
     @property
     def kernel_names_(self) -> list[str]:
         """Names of all kernels."""
-        return list(self._fitted().names)
+        return list(self._get_model().names)
 
     @property
     def bank_(self) -> Any:
         """The kernels, with the rows that prediction needs; None if matrices are given."""
-        return self._fitted().bank
+        return self._get_model().bank
 
     @property
     def support_(self) -> np.ndarray:
         """The training rows that the model uses."""
-        return np.asarray(self._fitted().support)
+        return np.asarray(self._get_model().support)
 
     @property
     def cost_(self) -> dict[str, int]:
         """Size of the model: kernels, support vectors, numbers stored, multiplications per row."""
-        return dict(self._fitted().cost())
+        return dict(self._get_model().cost())
 
 
 class WeightedKernelLearner(ReportedMixin, KernelEstimator):
@@ -300,11 +300,11 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
     # --- fit
 
     def _fit(self, X: Array, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        progress = Progress.of_fit(self, X, y, sample_weight, self._count_iterations())
+        progress = FitTask.of_fit(self, X, y, sample_weight, self._count_iterations())
         self._learn(self._prepare_training(X, y, sample_weight), progress)
         progress.end(dict)
 
-    def _learn(self, training: KernelTraining, progress: Progress) -> None:
+    def _learn(self, training: KernelTraining, progress: FitTask) -> None:
         """Run the engine, and set the model and the report."""
         found, facts = self._solve(training, self._find_start(training), progress)
         self._report(found, training.grams.dtype)
@@ -318,7 +318,7 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
         self,
         training: KernelTraining,
         start: tuple[np.ndarray, np.ndarray] | None,
-        progress: Progress | None = None,
+        progress: FitTask | None = None,
     ) -> tuple[multikernel.KernelSolution, dict[str, Any]]:
         """Return the solution of the engine, and facts of the penalty for the report."""
         with np.errstate(over="ignore"):  # the engine raises for factors that are too large
@@ -382,7 +382,7 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
 
     def _get_fact(self, name: str) -> Any:
         """Return a fact that only some fits report."""
-        facts = self._reported().facts
+        facts = self._get_report().facts
         if name not in facts:
             raise AttributeError(f"this fit of {type(self).__name__} reports no {name}")
         return facts[name]
@@ -392,12 +392,12 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
     @property
     def kernel_weights_(self) -> np.ndarray:
         """The weights of the kernels."""
-        return np.asarray(self._fitted().kernel_weights)
+        return np.asarray(self._get_model().kernel_weights)
 
     @property
     def dual_coef_(self) -> np.ndarray:
         """Coefficients of the kernels with the support."""
-        return np.asarray(self._fitted().dual_coef)
+        return np.asarray(self._get_model().dual_coef)
 
 
 class TailSumsMixin:

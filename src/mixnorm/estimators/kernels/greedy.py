@@ -53,7 +53,7 @@ class GreedyRegressor(KernelRegressionFace, GreedyKernelLearner):
     def intercept_(self) -> Any:
         """The mean of the targets."""
         found: np.ndarray = super().intercept_
-        outputs: Any = self._fitted().outputs
+        outputs: Any = self._get_model().outputs
         return float(found[0]) if outputs.single else found
 
 

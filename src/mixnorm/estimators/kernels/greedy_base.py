@@ -13,7 +13,7 @@ from mixnorm.engines import sparse_kernels
 from mixnorm.engines.sparse_kernels import ALGORITHMS, STEPS
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import Count, Number, OneOf, Tolerance, Whole, maybe
-from mixnorm.estimators._common.progress import Progress, Rounds
+from mixnorm.estimators._common.progress import FitTask, Rounds
 from mixnorm.estimators._common.staged import StagedMixin
 from mixnorm.estimators.kernels.base import KernelEstimator, KernelTraining, warn_no_kernel
 from mixnorm.estimators.kernels.inputs import BankParameters, prepare_weights, take_rows
@@ -76,7 +76,7 @@ class ScannedTraining(KernelTraining):
             which = list(path.rounds[-1].support) if path.rounds else [0]
             bank = replace(bank.only(which), precision="float64")
         return KernelPathModel(
-            path, self.rows, bank, self.names, self.raw_rows, self.inputs, self.outputs
+            self.rows, bank, self.names, self.raw_rows, self.inputs, self.outputs, path
         )
 
 
@@ -112,7 +112,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
                 FewerFeaturesWarning,
             )
         left = self._count_left(training, start)
-        progress = Progress.of_fit(self, X, y, sample_weight, left)
+        progress = FitTask.of_fit(self, X, y, sample_weight, left)
         self._learn(training, progress, start)
         progress.end(dict)
 
@@ -134,7 +134,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         return replace(training, weight=training.weight / np.sum(training.weight))
 
     def _learn(
-        self, training: ScannedTraining, progress: Progress, start: KernelPath | None = None
+        self, training: ScannedTraining, progress: FitTask, start: KernelPath | None = None
     ) -> None:
         """Run the engine, and set the model."""
         left = self._count_left(training, start)
@@ -280,9 +280,9 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         estimator
             A fitted copy; the model itself is unchanged.
         """
-        if not self._fitted().size:
+        if not self._get_model().size:
             raise ValueError("truncate: the model has no kernels, and so no smaller model.")
-        return self._truncated(n_rounds, self._size, "rounds")
+        return self._truncate(n_rounds, self._size, "rounds")
 
     def rates(self, X: MatrixLike, y: ArrayLike) -> KernelRates:
         """Return how fast the loss falls along the path, and the rate of the theory.
@@ -302,7 +302,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         KernelRates
             With ``correlation``, ``gamma``, ``predicted``, ``measured``, ``bound`` and more.
         """
-        model = self._fitted()
+        model = self._get_model()
         given, n_outputs = model.bank is None, model.path.terms.shape[2]
         loss = model.outputs.loss
         if loss is not None and not loss.constant_curvature:
@@ -340,38 +340,38 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
     @property
     def selected_kernels_(self) -> np.ndarray:
         """The chosen kernels, by their numbers in the bank."""
-        return np.asarray(self._fitted().selected)
+        return np.asarray(self._get_model().selected)
 
     @property
     def selected_names_(self) -> list[str]:
         """Names of the chosen kernels."""
-        model = self._fitted()
+        model = self._get_model()
         return [model.names[kernel] for kernel in model.selected]
 
     @property
     def path_(self) -> dict[str, np.ndarray]:
         """One row per round."""
-        return dict(self._fitted().curve)
+        return dict(self._get_model().curve)
 
     @property
     def dual_coef_(self) -> np.ndarray:
         """Coefficients of the chosen kernels with the support."""
-        return np.asarray(self._fitted().tables)
+        return np.asarray(self._get_model().tables)
 
     @property
     def intercept_(self) -> Any:
         """The predictions, or scores, of the model without kernels."""
-        return self._fitted().intercept
+        return self._get_model().intercept
 
     @property
     def null_loss_(self) -> float:
         """The training loss without kernels."""
-        return float(self._fitted().null_loss)
+        return float(self._get_model().null_loss)
 
     @property
     def n_iter_(self) -> int:
         """Iterations of all refits together."""
-        return max(1, sum(step.iterations for step in self._fitted().path.rounds))
+        return max(1, sum(step.iterations for step in self._get_model().path.rounds))
 
 
 def _name_kernels(bank: FittedBank, names: Sequence[str]) -> list[str]:

@@ -105,7 +105,7 @@ class KernelInputsMixin(CheckedParameters):
 
     def _check_new(self: Any, X: MatrixLike | KernelStack) -> Any:
         """Return new rows as the bank takes them, or their kernels with the training rows."""
-        model = self._fitted()
+        model = self._get_model()
         if model.bank is None:
             return _check_new_stack(X, len(model.names), model.inputs.n_features)
         return self._validate_rows(X, model.raw_rows, reset=False)

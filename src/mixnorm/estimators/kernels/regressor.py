@@ -37,7 +37,7 @@ class KernelRegressionFace(MultiOutputMixin, RegressorMixin, FittedMixin):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        return np.asarray(self._fitted().outputs.labels(self._scores(X)))
+        return np.asarray(self._get_model().outputs.labels(self._scores(X)))
 
 
 def check_target_table(y: ArrayLike) -> tuple[np.ndarray, bool]:
@@ -77,7 +77,7 @@ class KernelRegressor(KernelRegressionFace, WeightedKernelLearner):
     @property
     def intercept_(self) -> Any:
         """The mean of the targets."""
-        outputs = self._fitted().outputs
+        outputs = self._get_model().outputs
         return float(outputs.centre[0]) if outputs.single else outputs.centre
 
 

@@ -15,7 +15,7 @@ from sklearn.base import is_classifier
 
 from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.estimators._common.parameters import values_to_try
-from mixnorm.estimators._common.progress import Progress
+from mixnorm.estimators._common.progress import FitTask
 from mixnorm.estimators._common.search import RowProblem, SearchedMixin
 from mixnorm.estimators.kernels.base import KernelEstimator, KernelTraining, WeightedKernelLearner
 from mixnorm.estimators.kernels.classifier import apply_class_weights
@@ -69,7 +69,7 @@ class KernelProblem(RowProblem):
         """Return the learner with some of the parameters."""
         return copy.copy(self.estimator).set_params(**params)
 
-    def held_out(self, candidate: Candidate) -> tuple[Any, Any]:
+    def held_out_data(self, candidate: Candidate) -> tuple[Any, Any]:
         """Return ``X`` and ``y`` of the held-out rows, for a scorer."""
         return self.rows_of(candidate.rows), self.y[candidate.rows]
 
@@ -143,10 +143,10 @@ class KernelSearch(SearchedMixin, KernelEstimator):
             weight[training.rows] = prepare_weights(sample_weight, len(weight))[training.rows]
         targets = np.asarray(y)
         targets = targets.reshape(-1) if is_classifier(self) else targets
-        plain = self._plain(self._kind)
+        plain = self._make_learner(self._kind)
         return self._build_problem(plain, rows, targets, weight, training=training)
 
-    def _refit(self, problem: KernelProblem, params: dict[str, Any], progress: Progress) -> None:
+    def _refit(self, problem: KernelProblem, params: dict[str, Any], progress: FitTask) -> None:
         best = problem.learner(params)
         task = progress.task("refit", best._count_iterations())
         best._learn(problem.training, task)

@@ -20,7 +20,7 @@ from mixnorm.estimators._common.inputs import (
 )
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import OneOf
-from mixnorm.estimators._common.progress import Iterations, Progress, all_or_nothing
+from mixnorm.estimators._common.progress import FitTask, Iterations, all_or_nothing
 from mixnorm.estimators.kernels.base import KernelTraining, warn_no_kernel
 from mixnorm.estimators.kernels.classifier import KernelClassifier
 from mixnorm.estimators.kernels.inputs import check_targets, prepare_row_costs, take_rows
@@ -78,7 +78,7 @@ class BlockPenaltyClassifier(KernelClassifier):
         fitted = bank.fit(X, sample_weight=weight)
         return fitted, fitted.grams()
 
-    def _learn(self, training: KernelTraining, progress: Progress) -> None:
+    def _learn(self, training: KernelTraining, progress: FitTask) -> None:
         if self.solver == "exact":
             super()._learn(training, progress)
             return
@@ -102,7 +102,7 @@ class BlockPenaltyClassifier(KernelClassifier):
         exponent = self._choose_exponent(training.n_kernels, n_classes)
         return MirrorLearner(exponent, costs, float(self.C), n_classes), facts
 
-    def _make_passes(self, descent: MirrorLearner, samples: Any, progress: Progress) -> FitReport:
+    def _make_passes(self, descent: MirrorLearner, samples: Any, progress: FitTask) -> FitReport:
         """Pass over the samples until the gap is small, or ``epochs`` are done."""
         random = random_generator(self.random_state)
         tell = Iterations(progress)
@@ -253,7 +253,7 @@ class BlockPenaltyClassifier(KernelClassifier):
         X = take_rows(X, kept)
         whole = past.append(X)
         grams = _require_stored(whole.take(np.arange(past.n_samples, whole.n_samples)).grams())
-        descent = MirrorLearner.going_on(self._resume, len(self.classes_))
+        descent = MirrorLearner.from_state(self._resume, len(self.classes_))
         samples = descent.begin(grams, labels[kept], weight[kept], growing=True)
         samples.add_past(past.between(X), model.dual_coef)
         descent.learn(samples, np.arange(len(kept)))
@@ -297,7 +297,7 @@ class BlockPenaltyClassifier(KernelClassifier):
         return self._get_known("gap")
 
     def _get_known(self, name: str) -> float:
-        value = float(getattr(self._reported(), name))
+        value = float(getattr(self._get_report(), name))
         if math.isnan(value):
             raise AttributeError(f"partial_fit uses each sample once, and computes no {name}")
         return value

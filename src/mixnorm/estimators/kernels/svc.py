@@ -23,7 +23,7 @@ from mixnorm.estimators._common.parameters import (
     Switch,
     Tolerance,
 )
-from mixnorm.estimators._common.progress import Progress
+from mixnorm.estimators._common.progress import FitTask
 from mixnorm.estimators.kernels.base import KernelTraining
 from mixnorm.estimators.kernels.classifier import HingeLoss, KernelClassifier
 from mixnorm.estimators.kernels.inputs import LossWeight, take_rows
@@ -270,10 +270,10 @@ class LinearMulticlassSVC(  # type: ignore[misc]
         rows = take_rows(X, np.flatnonzero(weight > 0.0))
         return rows, self._build_linear_kernel(rows)
 
-    def _learn(self, training: KernelTraining, progress: Progress) -> None:
+    def _learn(self, training: KernelTraining, progress: FitTask) -> None:
         found, _ = self._solve(training, None, progress)
         self._report(found, training.grams.dtype)
-        coef, intercept = training.outputs.outward(*self._compute_weights(training.bank, found))
+        coef, intercept = training.outputs.to_coef(*self._compute_weights(training.bank, found))
         self.model_ = LinearModel.of(coef, intercept, training.inputs, training.outputs)
         self.report_ = FitReport.of(found)
 
@@ -314,7 +314,7 @@ class LinearMulticlassSVC(  # type: ignore[misc]
 
     def _scores(self, X: MatrixLike) -> np.ndarray:
         """Return the scores of new data; those that differ by rounding alone are equal."""
-        model, X = self._fitted(), self._check_new(X)
+        model, X = self._get_model(), self._check_new(X)
         scores = model.scores(X)
         sizes = abs(X) @ np.max(np.abs(model.coef), axis=0) + np.max(np.abs(model.intercept))
         if scores.shape[1] > 1:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixnorm._array import ArrayLike, MatrixLike, as_generator
-from mixnorm._distinct import distinct, drawn
+from mixnorm._distinct import draw_rows, find_distinct_rows
 from mixnorm.kernels.banks.fitted import FittedBank
 from mixnorm.kernels.banks.inputs import as_input_table, locate, names_of, select, width_of
 from mixnorm.kernels.banks.plan import BankPlan, make_plan
@@ -286,14 +286,14 @@ def add_factors(
     generator: np.random.Generator,
 ) -> None:
     """Add factors to a bank: landmarks or random frequencies, and the maps to features."""
-    first, which = distinct([unpack(packed) for packed in bank.rows])
+    first, which = find_distinct_rows([unpack(packed) for packed in bank.rows])
     rank = _choose_rank(bank, factors, rank, len(first))
     bank.factors = factors
     if factors == "random":
         widths = {group: shape_of(packed)[1] for group, packed in enumerate(bank.rows)}
         bank.maps, bank.map_of = random_maps(bank._exact, widths, rank, generator)
         return
-    chosen = first[drawn(np.bincount(which, weights=weight), rank, generator)]
+    chosen = first[draw_rows(np.bincount(which, weights=weight), rank, generator)]
     bank.landmarks = [pack(unpack(packed)[chosen]) for packed in bank.rows]
     bank.maps = landmark_maps(bank._exact, bank._landmark_side)
     bank.map_of = list(range(bank.n_kernels))

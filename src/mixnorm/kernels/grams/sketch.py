@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from mixnorm._distinct import distinct, drawn
+from mixnorm._distinct import draw_rows, find_distinct_rows
 from mixnorm._threads import one_thread
 from mixnorm.kernels.functions.evaluate import Evaluator, Side
 from mixnorm.kernels.functions.kernels import WidthKernel
@@ -113,10 +113,10 @@ def sketch_of(
     generator : numpy.random.Generator
         Draws the rows that landmarks are chosen from.
     """
-    first, which = distinct([points.X for points in side.points.values()])
+    first, which = find_distinct_rows([points.X for points in side.points.values()])
     side, weight = side.part(first), np.bincount(which, weights=weight)
     rank = min(rank, len(first))
-    some = drawn(weight, min(len(first), _CANDIDATES * rank), generator)
+    some = draw_rows(weight, min(len(first), _CANDIDATES * rank), generator)
     shares = []
     with one_thread():
         for (group, metric), members in evaluator.plan(range(len(evaluator.kernels))).items():
