@@ -10,12 +10,14 @@ from mixnorm._checks import check_array
 def test_errors_name_the_argument(X):
     with pytest.raises(ValueError, match=r"\bX\b|array"):
         check_array(X, dtype=np.float64)
-    with pytest.raises(ValueError, match=r"targets does not hold|array"):
+    with pytest.raises(ValueError, match=r"targets has entries|array"):
         check_array(X, dtype=np.float64, input_name="targets")
 
 
 def test_text_is_named_with_a_remedy():
-    with pytest.raises(ValueError, match="X does not hold real numbers.*'a'.*Encode text"):
+    with pytest.raises(
+        ValueError, match="X has entries that are not real numbers.*'a'.*Encode text"
+    ):
         check_array([["a", 1.0]], dtype=np.float64)
 
 

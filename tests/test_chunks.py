@@ -20,7 +20,7 @@ from mixnorm.engines.proximal.loss_model import Model
 from mixnorm.kernels import KernelStack
 from mixnorm.kernels.grams.factors import FactorGrams
 from mixnorm.pools import Boxes, Patches, Pieces, Products, Stumps
-from mixnorm.pools.patches.pool import PatchParts
+from mixnorm.pools.patches.responses import PatchParts
 from mixnorm.pools.patches.tuning import _sums_compiled
 
 LITTLE = 300  # operations at once
@@ -61,7 +61,7 @@ def patches():
     atoms = [atom for atom, _ in exact.top(errors, "l1", 4, NONE)]
     scores = [score for _, score in tight.top(errors, "l1", 4, NONE)]
     parts, derivatives = PatchParts(exact.pool, atoms, 42), RNG().random((2, 4, 300))
-    sums = [part for _, *both in _sums_compiled(X, (6, 7), parts, *derivatives) for part in both]
+    sums = [part for _, *both in _sums_compiled(X, parts, *derivatives) for part in both]
     return [exact.pool.evaluate(X, atoms), np.asarray(scores), *sums]
 
 
@@ -198,7 +198,7 @@ def test_chunks_change_no_bit(name, watched, monkeypatch):
     wanted = work()  # and compile all of it, before any loop is watched
     before = watched(loops)
     work()
-    monkeypatch.setattr(_chunks, "_OPERATIONS", LITTLE)
+    monkeypatch.setattr(_chunks, "_OPERATIONS_PER_CALL", LITTLE)
     after = watched(loops)
     found = work()
     assert len(found) == len(wanted)
@@ -212,7 +212,7 @@ def test_chunks_change_no_bit(name, watched, monkeypatch):
 def test_interrupts_get_through_between_chunks(name, watched, monkeypatch):
     work, loops = WORK[name]
     work()
-    monkeypatch.setattr(_chunks, "_OPERATIONS", LITTLE)
+    monkeypatch.setattr(_chunks, "_OPERATIONS_PER_CALL", LITTLE)
     watched(loops, loops.split()[-1])
     with pytest.raises(KeyboardInterrupt):
         work()

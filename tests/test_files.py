@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from mixnorm import _files
-from mixnorm._files import written_whole
+from mixnorm._files import write_atomically
 
 
 def mode(path):
@@ -15,14 +15,14 @@ def mode(path):
 
 
 def write_half(path, error):
-    with written_whole(path) as file:
+    with write_atomically(path) as file:
         file.write(b"half")
         raise error
 
 
 def test_a_new_file(tmp_path):
     path = tmp_path / "new.bin"
-    with written_whole(path) as file:
+    with write_atomically(path) as file:
         file.write(b"content")
         assert not path.exists()
     assert path.read_bytes() == b"content"
@@ -32,7 +32,7 @@ def test_a_new_file(tmp_path):
 def test_an_old_file_is_seen_until_the_end(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"old")
-    with path.open("rb") as reader, written_whole(str(path)) as file:
+    with path.open("rb") as reader, write_atomically(str(path)) as file:
         file.write(b"new content")
         file.flush()
         assert path.read_bytes() == b"old"
@@ -63,7 +63,7 @@ def test_a_failing_disk_leaves_all_as_it_was(tmp_path, monkeypatch, step):
         raise OSError("No space left on device")
 
     monkeypatch.setattr(_files.os, step, fail)
-    with pytest.raises(OSError, match="No space left"), written_whole(path) as file:
+    with pytest.raises(OSError, match="No space left"), write_atomically(path) as file:
         file.write(b"new")
     monkeypatch.undo()
     assert os.listdir(tmp_path) == ["file"]
@@ -77,7 +77,7 @@ def test_the_bytes_are_on_the_disk_before_the_name(tmp_path, monkeypatch):
         monkeypatch.setattr(
             _files.os, step, lambda *args, step=step, real=real: (done.append(step), real(*args))
         )
-    with written_whole(tmp_path / "file") as file:
+    with write_atomically(tmp_path / "file") as file:
         file.write(b"x")
     assert done == ["fsync", "replace"]
 
@@ -87,7 +87,7 @@ def test_the_mode_of_an_old_file_is_kept(tmp_path, bits):
     path = tmp_path / "file"
     path.write_bytes(b"old")
     path.chmod(bits)
-    with written_whole(path) as file:
+    with write_atomically(path) as file:
         file.write(b"new")
     assert mode(path) == bits
 
@@ -96,7 +96,7 @@ def test_the_mode_of_an_old_file_is_kept(tmp_path, bits):
 def test_a_new_file_has_the_usual_mode(tmp_path, mask):
     before = os.umask(mask)
     try:
-        with written_whole(tmp_path / "file") as file:
+        with write_atomically(tmp_path / "file") as file:
             file.write(b"new")
         assert os.umask(mask) == mask  # and the mask itself is as it was
     finally:
@@ -111,7 +111,7 @@ def test_links_are_followed(tmp_path, exists):
     if exists:
         target.write_bytes(b"old")
     link.symlink_to(target)
-    with written_whole(link) as file:
+    with write_atomically(link) as file:
         file.write(b"new")
     assert link.is_symlink()
     assert target.read_bytes() == b"new"
@@ -121,22 +121,22 @@ def test_links_are_followed(tmp_path, exists):
 def test_folders_are_refused(tmp_path):
     with (
         pytest.raises(IsADirectoryError, match="is a folder; name a file"),
-        written_whole(tmp_path),
+        write_atomically(tmp_path),
     ):
         pass
-    with pytest.raises(FileNotFoundError), written_whole(tmp_path / "missing" / "file"):
+    with pytest.raises(FileNotFoundError), write_atomically(tmp_path / "missing" / "file"):
         pass
 
 
 def test_what_is_no_regular_file_is_written_straight(tmp_path):
-    with written_whole(os.devnull) as file:
+    with write_atomically(os.devnull) as file:
         file.write(b"nothing")
     assert not os.path.isfile(os.devnull)
     pipe, found = tmp_path / "pipe", []
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
     reader.start()
-    with written_whole(pipe) as file:
+    with write_atomically(pipe) as file:
         file.write(b"through the pipe")
     reader.join()
     assert found == [b"through the pipe"]
@@ -144,6 +144,6 @@ def test_what_is_no_regular_file_is_written_straight(tmp_path):
 
 def test_a_relative_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with written_whole("file") as file:
+    with write_atomically("file") as file:
         file.write(b"here")
     assert (tmp_path / "file").read_bytes() == b"here"

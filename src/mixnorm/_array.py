@@ -62,7 +62,7 @@ ArrayLike: TypeAlias = "Array | NumPyArrayLike"
 MatrixLike: TypeAlias = "ArrayLike | SparseMatrix"
 
 
-def namespace(array: Any) -> Any:
+def namespace(array: object) -> Any:
     """Return the array API namespace of ``array``.
 
     Examples
@@ -71,33 +71,34 @@ def namespace(array: Any) -> Any:
     >>> namespace(np.zeros(3)).__name__.split(".")[-1]
     'numpy'
     """
-    if type(array) is np.ndarray:  # the common case, and asked for in every inner loop
+    if type(array) is np.ndarray:  # the common case, and inner loops call this
         return array_api_compat.numpy
     return array_api_compat.array_namespace(array)
 
 
-def to_numpy(array: Any) -> np.ndarray:
-    """Return ``array`` as a NumPy array, copied to the host only when it must be."""
+def to_numpy(array: object) -> np.ndarray:
+    """Return ``array`` as a NumPy array, copied to the host only if it is elsewhere."""
     if isinstance(array, np.ndarray):
         return array
     if not is_foreign(array):
         return np.asarray(array)
     if array_api_compat.is_torch_array(array):
-        return np.asarray(array.detach().cpu().numpy())
+        return array.detach().cpu().numpy()
     if array_api_compat.is_cupy_array(array):
-        return np.asarray(array.get())
-    if getattr(namespace(array), "__name__", "") == "array_api_strict":  # it has devices for tests
-        array = array.to_device(namespace(array).Device("CPU_DEVICE"))
+        return array.get()
+    xp = namespace(array)
+    if xp.__name__ == "array_api_strict":  # it simulates devices
+        array = array.to_device(xp.Device("CPU_DEVICE"))
     return np.asarray(array)
 
 
-def is_numpy(array: Any) -> TypeGuard[np.ndarray]:
+def is_numpy(array: object) -> TypeGuard[np.ndarray]:
     """Tell whether ``array`` is a NumPy array (memory maps included)."""
     return isinstance(array, np.ndarray)
 
 
-def is_foreign(array: Any) -> bool:
-    """Tell whether ``array`` is an array of another library than NumPy; sparse ones are NumPy's.
+def is_foreign(array: object) -> TypeGuard[Any]:
+    """Tell whether ``array`` is an array of another library than NumPy; SciPy's are not.
 
     Examples
     --------
@@ -106,17 +107,17 @@ def is_foreign(array: Any) -> bool:
     """
     if isinstance(array, (np.ndarray, np.generic, float)):
         return False
-    return bool(array_api_compat.is_array_api_obj(array))
+    return array_api_compat.is_array_api_obj(array)
 
 
-def is_sparse(X: Any) -> bool:
+def is_sparse(X: object) -> TypeGuard[Any]:
     """Tell whether ``X`` is a sparse matrix or a sparse array of SciPy."""
-    sparse = sys.modules.get("scipy.sparse")  # without it there is no sparse matrix
-    return sparse is not None and bool(sparse.issparse(X))
+    sparse = sys.modules.get("scipy.sparse")  # nobody can have made one before this is imported
+    return sparse is not None and sparse.issparse(X)
 
 
-def to_dense(X: Any) -> Any:
-    """Return ``X`` with all its entries where it is sparse, and as it is otherwise.
+def to_dense(X: MatrixLike) -> Any:
+    """Return ``X`` as a dense array if it is sparse, and unchanged otherwise.
 
     Examples
     --------
@@ -127,10 +128,10 @@ def to_dense(X: Any) -> Any:
     return X.toarray() if is_sparse(X) else X
 
 
-def follow(array: Any, like: Any, dtype: Any = None) -> Any:
+def follow(array: object, like: object, dtype: Any = None) -> Any:
     """Return ``array`` in the namespace and on the device of ``like``, as ``dtype`` if given.
 
-    ``like`` may also be a sparse matrix, which goes with NumPy.
+    Where ``like`` is a sparse matrix, None or anything else that is no array, that is NumPy.
 
     Examples
     --------
@@ -144,21 +145,21 @@ def follow(array: Any, like: Any, dtype: Any = None) -> Any:
     xp, device = namespace(like), device_of(like)
     if is_foreign(array) and namespace(array) is xp:
         array = array_api_compat.to_device(array, device)
-    else:  # copied: not every library takes arrays that are read-only, or read backwards
+    else:  # a copy, since some libraries refuse arrays that are read-only or have negative strides
         array = xp.asarray(np.array(to_numpy(array), order="C"), device=device)
     return array if dtype is None else xp.astype(array, dtype, copy=False)
 
 
-def device_of(array: Any) -> Any:
-    """Return the device ``array`` lives on."""
+def device_of(array: Array) -> Any:
+    """Return the device of ``array``."""
     return array_api_compat.device(array)
 
 
 @contextmanager
-def quick_products(array: Any) -> Iterator[bool]:
-    """Let products of float32 arrays on a GPU be rounded to three digits while this lasts.
+def quick_products(array: Array) -> Iterator[bool]:
+    """Round products of float32 arrays on a GPU to three digits within this context.
 
-    Yields whether that is so: nothing changes for arrays like ``array`` that lie elsewhere.
+    Yields whether ``array`` is such an array; for others nothing changes.
     """
     on_gpu = array_api_compat.is_torch_array(array) and array.is_cuda
     if not on_gpu or epsilon(array) < 1e-8:
@@ -178,32 +179,38 @@ def is_double(dtype: Any) -> bool:
     return str(dtype).endswith("float64")
 
 
-def epsilon(array: Any) -> float:
+def epsilon(array: Array) -> float:
     """Return the machine epsilon of the floating dtype of ``array``."""
     return float(namespace(array).finfo(array.dtype).eps)
 
 
-def tiny(array: Any) -> float:
-    """Return a small number whose inverse is still finite in the dtype of ``array``."""
+def tiny(array: Array) -> float:
+    """Return a small number whose inverse is finite in the dtype of ``array``."""
     return math.sqrt(float(namespace(array).finfo(array.dtype).smallest_normal))
 
 
-def exponential(array: Any) -> Any:
-    """Return the exponential of ``array``, written over it where the namespace allows."""
+def exponential(array: Array) -> Any:
+    """Return the exponential of ``array``; a NumPy array is overwritten."""
     if is_numpy(array):
         return np.exp(array, out=array)
     return namespace(array).exp(array)
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
-    """Return a generator of random numbers for a seed, None or a generator."""
+    """Return a random generator for a seed, None or a generator."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31, size=4))
-    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
-    known = random_state is None or isinstance(random_state, np.random.Generator)
-    if not known and not (whole and random_state >= 0):
-        raise ValueError(
-            f"random_state={random_state!r} is no seed; give a whole number from 0 up, None or a "
-            "generator of numpy.random."
-        )
+    check_seed(random_state, np.random.Generator)
     return np.random.default_rng(random_state)
+
+
+def check_seed(random_state: Any, generator: type) -> None:
+    """Raise unless ``random_state`` is a seed, None or a generator of NumPy of a given type."""
+    if random_state is None or isinstance(random_state, generator):
+        return
+    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
+    if not whole or random_state < 0:
+        raise ValueError(
+            f"random_state={random_state!r} is not a seed. Give a whole number of at least 0, "
+            f"None, or a numpy.random.{generator.__name__}."
+        )

@@ -1,7 +1,7 @@
-"""scikit-learn's checks of arrays: silent on huge numbers, and every error names its argument.
+"""scikit-learn's checks of arrays, without overflow warnings; every error names its argument.
 
-scikit-learn adds up all entries to find NaN and infinities, and makes integers of labels that are
-floats. Finite numbers near the largest float overflow there, which means nothing.
+To find NaN and infinities scikit-learn sums all entries, and it casts float labels to integers.
+Finite numbers near the largest float overflow in both; such an overflow is harmless.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import validation
 
-# What a message calls the data by; a message without these is NumPy's, on a single entry.
-_NAMED = re.compile(r"\b(X|y|arrays?|features?|input|labels?)\b|sample|[Uu]nknown label type")
+# A message with one of these words names the data; one without comes from NumPy, on one entry.
+_NAMES_DATA = re.compile(r"\b(X|y|arrays?|features?|input|labels?)\b|sample|[Uu]nknown label type")
 
 
-def checked(check: Callable[..., Any], name: str) -> Callable[..., Any]:
+def name_argument(check: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Return a check that ignores overflows and names the argument in its errors."""
 
     @functools.wraps(check)
@@ -28,16 +28,15 @@ def checked(check: Callable[..., Any], name: str) -> Callable[..., Any]:
                 return check(*args, **options)
             except (TypeError, ValueError) as error:
                 lines = str(error).splitlines() or [type(error).__name__]
-                if _NAMED.search(lines[0]):
+                if _NAMES_DATA.search(lines[0]):
                     raise
                 kind = TypeError if isinstance(error, TypeError) else ValueError
-                named = options.get("input_name") or name
                 raise kind(
-                    f"{named} does not hold real numbers throughout: {lines[0]}. "
-                    "Encode text and categories as numbers first."
+                    f"{options.get('input_name') or name} has entries that are not real numbers: "
+                    f"{lines[0]}. Encode text and categories as numbers first."
                 ) from error
 
     return call
 
 
-check_array = checked(validation.check_array, "X")
+check_array = name_argument(validation.check_array, "X")

@@ -1,24 +1,24 @@
-"""Work in chunks, so that compiled loops return to Python, and to an interrupt, often enough."""
+"""Work in chunks, so that compiled loops return to Python often enough to be interrupted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-# Operations of one thread in one call: some tenths of a second, and far more than a call costs.
-_OPERATIONS = 1 << 26
+# Operations per thread and call: some tenths of a second, far longer than a call itself takes.
+_OPERATIONS_PER_CALL = 1 << 26
 
 
 def chunk_size(n_items: int, operations: int, *, parallel: bool = False) -> int:
-    """Return how many of the items a compiled loop takes at once, in less than a second.
+    """Return how many items a compiled loop can process at once in less than a second.
 
     Parameters
     ----------
     n_items : int
         Number of items.
     operations : int
-        What one item takes, such as additions of numbers that are read from memory.
+        Operations per item, such as additions of numbers read from memory.
     parallel : bool, default=False
-        Whether the loop shares its items among the threads that numba may use now.
+        Whether the loop shares its items among the threads that numba may currently use.
 
     Examples
     --------
@@ -30,11 +30,11 @@ def chunk_size(n_items: int, operations: int, *, parallel: bool = False) -> int:
         from numba import get_num_threads
 
         threads = get_num_threads()
-    return min(n_items, threads * max(1, _OPERATIONS // max(1, operations)))
+    return min(n_items, threads * max(1, _OPERATIONS_PER_CALL // max(1, operations)))
 
 
 def chunks(n_items: int, operations: int, *, parallel: bool = False) -> Iterator[slice]:
-    """Yield slices of so many items as :func:`chunk_size` says, which cover all of them.
+    """Yield slices that cover all items, each as long as :func:`chunk_size` allows.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Files written whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import BinaryIO
 
 
 @contextmanager
-def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file to write, which takes its place only when the block has ended well.
+def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file for writing that replaces ``path`` only if the block ends without an error.
 
-    Readers see the old file or the new one, never a part: the bytes go to a file beside it, which
-    is flushed to the disk and then renamed. If the block fails, nothing is left behind. The mode of
-    an existing file is kept; a link is followed. What is no regular file (a pipe, ``/dev/null``) is
-    written straight.
+    Readers see the old file or the new one, never a part: the bytes go to a temporary file beside
+    it, which is flushed to the disk and then renamed. If the block fails, nothing is left behind.
+    An existing file keeps its mode, and links are followed. Anything but a regular file (a pipe,
+    ``/dev/null``) is written to directly.
 
     Parameters
     ----------
     path : path-like
-        Where the file shall be.
+        Where to write the file.
 
     Yields
     ------
     binary file
-        To write to.
+        Open for writing.
     """
     given = Path(path)
     if given.is_dir():
@@ -37,10 +37,10 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield straight
         return
     place = given.resolve()
-    # Not the whole name, which may be as long as names can be.
+    # A part of the name, since the whole may already be as long as a file name can be.
     part = place.with_name(f".{place.name[:40]}.{secrets.token_hex(6)}.part")
     try:
-        with _opened(part, path) as file:
+        with _create(part, path) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -52,8 +52,8 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise
 
 
-def _opened(part: Path, path: str | os.PathLike[str]) -> BinaryIO:
-    """Create the file to write to; an error names the file that the user asked for."""
+def _create(part: Path, path: str | os.PathLike[str]) -> BinaryIO:
+    """Create the temporary file; an error names the file that the user asked for."""
     try:
         return part.open("xb")
     except OSError as error:

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-_ROOT = Path(__file__).parent.parent
+_SOURCE_ROOT = Path(__file__).parent.parent
 
 
 def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
@@ -22,12 +22,11 @@ def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]],
     def get(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        home = homes[name]
-        if home == package:  # a room of its own
+        if homes[name] == package:  # a subpackage
             value = import_module(f"{package}.{name}")
         else:
-            value = getattr(import_module(home), name)
-        setattr(import_module(package), name, value)  # the next lookup does not come here
+            value = getattr(import_module(homes[name]), name)
+        setattr(import_module(package), name, value)  # so that Python calls this once per name
         return value
 
     return get, lambda: sorted(homes), sorted(homes)
@@ -35,7 +34,7 @@ def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]],
 
 def _homes(package: str) -> dict[str, str]:
     """Return the names in the stub of a package, and the module that each comes from."""
-    stub = _ROOT.joinpath(*package.split("."), "__init__.pyi")
+    stub = _SOURCE_ROOT.joinpath(*package.split("."), "__init__.pyi")
     homes: dict[str, str] = {}
     for node in ast.parse(stub.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom) and node.module:

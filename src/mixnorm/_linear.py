@@ -1,4 +1,4 @@
-"""Scores of linear models that keep their digits where large terms cancel."""
+"""Scores of linear models, precise also where large terms cancel."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import numpy as np
 
 from mixnorm._array import is_sparse, to_dense
 
-# A sum of floats is right to about 1e-16 of its terms. Where these are so much larger than all
-# scores of a row, more than five digits have cancelled.
+# A sum of floats is exact to about 1e-16 of its largest term. If that term exceeds all scores of a
+# row by this factor, more than five digits have cancelled.
 _CANCELLED = 1e5
-# Rows whose terms are looked at: a column far from zero is so in every row.
-_LOOKED_AT = 8
-# Scores that differ by less, beside the sizes of their terms, are equal.
-_TIED = 1e-12
-# Splits a double into two halves of 26 bits (Veltkamp).
+# Rows whose terms are inspected: a column far from zero is far from zero in every row.
+_INSPECTED_ROWS = 8
+# Scores are equal if they differ by less than this share of the sizes of their terms.
+_TIE_TOLERANCE = 1e-12
+# Factor that splits a double into two halves of 26 bits (Veltkamp).
 _SPLITTER = 2.0**27 + 1.0
 
 
 def linear_scores(X: Any, weights: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-    """Return ``X @ weights + intercept``, with care where large terms cancel.
+    """Return ``X @ weights + intercept``, computed with care where large terms cancel.
 
     A column far from zero, such as a time stamp, has large products that the intercept or other
-    columns take back. Single rows and batches, sparse and dense rows would then differ by what
-    rounding leaves. Such scores are computed again with twice the digits.
+    columns cancel. Rounding errors would then make single rows differ from batches, and sparse from
+    dense rows. Such scores are computed again with twice the digits.
 
     Parameters
     ----------
@@ -51,60 +51,60 @@ def linear_scores(X: Any, weights: np.ndarray, intercept: np.ndarray) -> np.ndar
         if not np.isfinite(terms) or len(rows) == 0:
             return scores
         some = X.tocsr()[rows] if is_sparse(X) else X[rows]
-        careful = _twice_as_precise(some, weights, intercept)
-    # Where a sum overflows on the way, the plain one is all that there is.
+        careful = _score_precisely(some, weights, intercept)
+    # Where an intermediate sum overflows, keep the plain score.
     scores[rows] = np.where(np.isfinite(careful), careful, scores[rows])
     return scores
 
 
 def _largest_term(X: Any, weights: np.ndarray, intercept: np.ndarray) -> float:
-    """Return the largest sum of magnitudes behind a score, of a few rows."""
-    few = X[:: 1 + X.shape[0] // _LOOKED_AT]
+    """Return the largest sum of magnitudes behind a score, over a few rows."""
+    few = X[:: 1 + X.shape[0] // _INSPECTED_ROWS]
     return float((abs(few) @ abs(weights) + abs(intercept)).max())
 
 
-def _twice_as_precise(X: Any, weights: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+def _score_precisely(X: Any, weights: np.ndarray, intercept: np.ndarray) -> np.ndarray:
     """Return ``X @ weights + intercept`` as if computed with 106 bits (Ogita, Rump and Oishi)."""
     columns = X.tocsc() if is_sparse(X) else X
     total = np.zeros((X.shape[0], weights.shape[1])) + intercept
     rest = np.zeros_like(total)
     for j in range(X.shape[1]):
-        column = columns[:, [j]]
-        column = to_dense(column)
-        column, weight = column.astype(np.float64), weights[j].astype(np.float64)
-        # To within [-1, 1], by a power of two: halves of the largest floats would overflow.
+        column = to_dense(columns[:, [j]]).astype(np.float64)
+        weight = weights[j].astype(np.float64)
+        # A power of two brings the column into [-1, 1]: halves of the largest floats overflow.
         power = int(np.frexp(np.max(np.abs(column), initial=0.0))[1])
-        product, error = _product(np.ldexp(column, -power), np.ldexp(weight, power))
-        total, lost = _sum(total, product)
+        product, error = _multiply(np.ldexp(column, -power), np.ldexp(weight, power))
+        total, lost = _add(total, product)
         rest += error + lost
     return np.asarray(total + rest)
 
 
-def _sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rounded sum and what rounding took from it."""
+def _add(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rounded sum and its rounding error."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
-def _product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rounded product and what rounding took from it."""
+def _multiply(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rounded product and its rounding error."""
     product = a * b
-    (high, low), (top, bottom) = _halves(a), _halves(b)
+    (high, low), (top, bottom) = _split(a), _split(b)
     return product, ((high * top - product) + high * bottom + low * top) + low * bottom
 
 
-def _halves(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _split(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return two numbers of half as many digits that add up to each entry."""
     shifted = _SPLITTER * a
     high = shifted - (shifted - a)
     return high, a - high
 
 
 def even_ties(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return scores in which those that are the largest of a row but for rounding are equal.
+    """Set scores that equal the largest of their row, up to rounding, to that largest score.
 
-    Which of two equal scores comes out larger would depend on how many rows are predicted at a
-    time. ``sizes`` are the magnitudes of what was summed.
+    Rounding would otherwise decide which of two equal scores is larger, and so would the number of
+    rows predicted at a time. ``sizes`` are the magnitudes of the terms that were summed.
 
     Examples
     --------
@@ -113,5 +113,5 @@ def even_ties(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     array([1])
     """
     largest = np.max(scores, axis=1)
-    tied = scores >= (largest - _TIED * sizes)[:, None]
+    tied = scores >= (largest - _TIE_TOLERANCE * sizes)[:, None]
     return np.asarray(np.where(tied, largest[:, None], scores))

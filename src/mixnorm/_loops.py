@@ -1,4 +1,4 @@
-"""Compiled loops over several threads, which a forked process runs on one."""
+"""Compiled loops that use several threads, but one thread in a forked process."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from numba.np.ufunc.parallel import threading_layer
 class Loop:
     """A function that is compiled twice: for the threads of numba, and for one thread.
 
-    A process that was forked has none of the threads of its parent. numba's usual threading layer
-    (GNU OpenMP) ends such a process at its first loop, and whoever waits for it waits for ever.
-    It runs its loops on one thread instead; there are usually as many such processes as cores.
+    A forked process has none of its parent's threads. numba's usual threading layer (GNU OpenMP)
+    kills such a process at its first parallel loop, and the parent waits for it for ever.
+    Forked processes therefore run loops on one thread; there are usually as many of them as cores.
 
     Parameters
     ----------
     function : function
-        The loop, over ``prange``. It may call others of its kind.
+        The loop, over ``prange``. It may call other loops.
     options : dict
         Options of ``numba.njit``.
     """
@@ -34,13 +34,13 @@ class Loop:
     @cached_property
     def threaded(self) -> Any:
         """The function for several threads."""
-        return numba.njit(cache=True, **self._options)(_bound(self.py_func, "threaded"))
+        return numba.njit(cache=True, **self._options)(_bind(self.py_func, "threaded"))
 
     @cached_property
     def serial(self) -> Any:
         """The function for one thread."""
         options = {**self._options, "parallel": False}
-        return numba.njit(cache=True, **options)(_bound(self.py_func, "serial"))
+        return numba.njit(cache=True, **options)(_bind(self.py_func, "serial"))
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the loop."""
@@ -52,10 +52,10 @@ def loop(**options: Any) -> Callable[[Callable[..., Any]], Loop]:
     return lambda function: Loop(function, options)
 
 
-def _bound(function: Callable[..., Any], kind: str) -> FunctionType:
-    """Return a function that calls the compiled versions of one kind of other loops.
+def _bind(function: Callable[..., Any], kind: str) -> FunctionType:
+    """Return a function that calls the threaded, or the serial, versions of other loops.
 
-    Its name tells the kind, as numba keeps what it compiled in files by that name.
+    The kind is part of its name, since numba names its cache files after functions.
     """
     known = dict(function.__globals__)
     for name in function.__code__.co_names:
@@ -68,16 +68,16 @@ def _bound(function: Callable[..., Any], kind: str) -> FunctionType:
 
 
 class _Process:
-    """What is known of this process."""
+    """The state of this process."""
 
     forked = False
 
 
 def _note_fork() -> None:
-    """Note, in a new process, whether its parent had threads of numba."""
+    """Remember, in a new process, whether its parent had threads of numba."""
     try:
         threading_layer()  # type: ignore[no-untyped-call]
-    except ValueError:  # none were started
+    except ValueError:  # the parent started none
         return
     _Process.forked = True
 

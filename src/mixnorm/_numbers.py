@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
 
 import numpy as np
 
 
-def check_count(name: str, value: Any) -> int:
-    """Return a whole number of at least one; raise for anything else.
+def check_count(name: str, value: object) -> int:
+    """Return ``value`` as an int; raise unless it is a whole number of at least one.
 
     Examples
     --------
@@ -23,7 +22,7 @@ def check_count(name: str, value: Any) -> int:
     return int(value)
 
 
-def check_number(name: str, value: Any) -> None:
+def check_number(name: str, value: object) -> None:
     """Raise unless a value is a real number."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name}={value!r} must be a number, got {type(value).__name__}.")

@@ -1,4 +1,4 @@
-"""As many threads as the work pays for: one for linear algebra and loops that are too small."""
+"""Limits on threads: one for linear algebra and for loops too small to gain from more."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from typing import Any
 def one_thread() -> AbstractContextManager[Any]:
     """Return a context in which BLAS and LAPACK use one thread.
 
-    Many small factorisations in a row gain nothing from a second thread, and on a busy machine
-    each of them waits for that thread to be given a processor: a hundred times slower was measured.
+    Many small factorisations in a row gain nothing from a second thread. On a busy machine each of
+    them waits until that thread gets a processor, which made them a hundred times slower.
     """
-    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return limit
+    return _controller().limit(limits=1, user_api="blas")
 
 
 @contextmanager
 def threads_for(operations: int, least: int = 1_000_000) -> Iterator[None]:
-    """Let compiled loops use one thread where there are fewer than ``least`` operations.
+    """Let compiled loops use one thread if there are fewer than ``least`` operations.
 
-    So many take as long as waking other threads, and waiting for them on a busy machine.
+    Fewer operations take no longer than it takes to wake other threads and to wait for them.
     """
     from numba import get_num_threads, set_num_threads
 
@@ -36,7 +35,7 @@ def threads_for(operations: int, least: int = 1_000_000) -> Iterator[None]:
 
 @cache
 def _controller() -> Any:
-    # Comes with scikit-learn, which needs it.
+    # scikit-learn requires threadpoolctl, so that it is always installed.
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
     return ThreadpoolController()

@@ -19,9 +19,8 @@
     ├── NotConvergedWarning    (also scikit-learn's ConvergenceWarning)
     └── SortedRowsWarning      (also a UserWarning)
 
-Bad values and bad types are plain ``ValueError`` and ``TypeError``, as in
-scikit-learn: catching ``MixnormError`` is for what only this package can go
-wrong with.
+Bad values raise ``ValueError`` and bad types ``TypeError``, as in scikit-learn.
+Catch ``MixnormError`` for errors that only this package can raise.
 """
 
 from __future__ import annotations
@@ -46,19 +45,19 @@ __all__ = [
 
 
 class MixnormError(Exception):
-    """Base of the errors that are mixnorm's own."""
+    """Base of all errors that mixnorm defines."""
 
 
 class ContractError(MixnormError, AssertionError):
-    """A loss, norm or pool is not what an engine relies on; a check of mixnorm.testing says so."""
+    """A check of mixnorm.testing found that a loss, norm or pool breaks a promise."""
 
 
 class DatasetNotFoundError(MixnormError, LookupError):
-    """No stored copy of a data set was found, and it could not be fetched."""
+    """A data set is not stored on this machine and could not be downloaded."""
 
 
 class DatasetFormatError(MixnormError, ValueError):
-    """A stored data set cannot be read: damaged, or not in the expected form."""
+    """A stored data set is damaged or has an unexpected form."""
 
 
 class ModelFileError(MixnormError, ValueError):
@@ -66,11 +65,11 @@ class ModelFileError(MixnormError, ValueError):
 
 
 class TableError(MixnormError, ValueError):
-    """A table cannot be read, or does not hold what is asked of it."""
+    """A table cannot be read, or lacks columns or values that are needed."""
 
 
 class MixnormWarning(Warning):
-    """Base of mixnorm's warnings."""
+    """Base of all warnings that mixnorm defines."""
 
 
 class FewerFeaturesWarning(MixnormWarning, UserWarning):
@@ -78,19 +77,19 @@ class FewerFeaturesWarning(MixnormWarning, UserWarning):
 
 
 class CoarseKernelWarning(MixnormWarning, UserWarning):
-    """What stands in for a kernel holds little of it."""
+    """A low-rank approximation keeps little of a kernel."""
 
 
 class InterruptedFitWarning(MixnormWarning, RuntimeWarning):
-    """``fit`` was interrupted; the rounds finished before that are kept."""
+    """``fit`` was interrupted and kept the rounds that were finished."""
 
 
 class KernelMemoryWarning(MixnormWarning, UserWarning):
-    """Kernels do not fit into memory, and are replaced by others of low rank."""
+    """Kernels do not fit into memory and are replaced by low-rank approximations."""
 
 
 class LightRowsWarning(MixnormWarning, UserWarning):
-    """Sample weights count as next to no rows for a penalty that is chosen by their number."""
+    """The sample weights add up to very few rows, and the penalty is chosen from that number."""
 
 
 class NoKernelWarning(MixnormWarning, UserWarning):
@@ -98,10 +97,10 @@ class NoKernelWarning(MixnormWarning, UserWarning):
 
 
 class SortedRowsWarning(MixnormWarning, UserWarning):
-    """Rows seem to be sorted by their targets, so that folds hold targets unlike the others."""
+    """Rows seem to be sorted by target, so that a fold holds targets unlike all others."""
 
 
-# Made on first use, since its other base is scikit-learn's, which takes long to import.
+# Created on first use: its second base belongs to scikit-learn, which is slow to import.
 NotConvergedWarning: type[MixnormWarning]
 
 
@@ -113,10 +112,9 @@ def __getattr__(name: str) -> type[MixnormWarning]:
     class NotConvergedWarning(MixnormWarning, ConvergenceWarning):
         """A fit ended before it reached its tolerance."""
 
-    NotConvergedWarning.__qualname__ = name  # where pickling looks for it
-    # Another thread may have been quicker, and there must be one class.
-    made: type[MixnormWarning] = globals().setdefault(name, NotConvergedWarning)
-    return made
+    NotConvergedWarning.__qualname__ = name  # pickle looks it up by this name
+    # Two threads may get here at once; both must return the same class.
+    return globals().setdefault(name, NotConvergedWarning)
 
 
 def __dir__() -> list[str]:

@@ -1,10 +1,11 @@
 """The comparison of kernel learners: splits, kernels, methods, and what is checked."""
 
+import contextlib
 import io
 import json
+import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -155,12 +156,16 @@ class TestLimit:
         with pytest.raises(OutOfTime), limited(0.05):
             for_ever()
 
-    def test_end_of_the_limit(self):
-        with limited(0.02):
-            pass
-        began = time.process_time()
-        while time.process_time() - began < 0.05:
-            pass
+    @pytest.mark.parametrize("error", [None, OutOfTime])
+    def test_end_of_the_limit(self, error):
+        handler = signal.getsignal(signal.SIGPROF)
+        with contextlib.suppress(OutOfTime), limited(100.0):
+            assert signal.getitimer(signal.ITIMER_PROF)[0] > 0.0
+            assert signal.getsignal(signal.SIGPROF) is not handler
+            if error is not None:
+                raise error
+        assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
+        assert signal.getsignal(signal.SIGPROF) is handler
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,9 @@ def test_demo(mixnorm, tmp_path):
     assert {path.name for path in folder.iterdir()} == names
     assert "$ mixnorm fit mixnorm-demo/digits.csv --target digit --features 20" in found.out
     assert found.out.count("·") == 64 - 20
-    assert mixnorm("demo", "--output", "other", "-q").code == 0
+    told = mixnorm("demo", "--output", "other", "--json", "-q").json
+    assert set(told) == {"folder", "files", "fit", "predict"}
+    assert (tmp_path / "other").is_dir()
 
 
 def test_choices_are_those_of_the_reader():

@@ -92,7 +92,7 @@ def test_most_of_a_column_unreadable_is_an_error(mixnorm, files, tmp_path, comma
     found = mixnorm("predict", "m.mixnorm", "broken.csv", "-o", "out.csv")
     assert found.code == 1
     assert "a is unreadable in 5 of the 9 rows that have it ('one', 'two')" in found.err
-    assert "Write it so in the new table" in found.err
+    assert "Write it the same way in the new table" in found.err
     assert not (tmp_path / "out.csv").exists()
     (tmp_path / "half.csv").write_text(BROKEN + "0.25,1.5,\n")
     found = mixnorm("predict", "m.mixnorm", "half.csv")

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mixnorm import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.cli import full as _full
-from mixnorm.cli.data import TrainingData
+from mixnorm.cli.data import TrainingTable
 from mixnorm.cli.held_out import FoldPath
 from mixnorm.tables import SparseEncoder
 
@@ -23,7 +23,7 @@ def data():
     X = rng.normal(size=(90, 4)) * [1, 1, 1000, 1] + [0, 0, 5000, 0]
     y = (X[:, 0] + (X[:, 2] - 5000) / 1000 + 0.5 * rng.normal(size=90) > 0).astype(int)
     encoder = SparseEncoder(np.arange(4), True)
-    return TrainingData("t", "y", "classification", X, y, None, encoder, [])
+    return TrainingTable("t", "y", "classification", X, y, None, encoder, [])
 
 
 def found(folds=3):
@@ -77,7 +77,7 @@ def test_regression(data):
 def test_the_penalty_is_chosen_without_the_rows_held_out(data):
     first = _full.fit_all_columns(data, found(1))
     test = found().folds[0].test
-    plan = _full._plan(data, 2, 60)
+    plan = _full._plan_fit(data, 2, 60)
     chosen = []
 
     def noted(*given):
@@ -86,9 +86,9 @@ def test_the_penalty_is_chosen_without_the_rows_held_out(data):
 
     choose, _full._choose_penalty = _full._choose_penalty, noted
     try:
-        _full._error(data, found().folds[0], plan)
+        _full._fit_and_score(data, found().folds[0], plan)
         data.y[test] = 1 - data.y[test]
-        _full._error(data, found().folds[0], plan)
+        _full._fit_and_score(data, found().folds[0], plan)
     finally:
         _full._choose_penalty = choose
     assert chosen[0] == chosen[1]
@@ -113,7 +113,7 @@ def test_weights_count_as_repeated_rows(data, task):
         search.model = ShareBoostRegressor(2)
     kept = np.arange(90) % 9 != 4
     spoilt = np.where(kept[:, None], data.X, 1e4)
-    part = TrainingData("t", "y", task, data.X[kept], data.y[kept], None, data.encoder, [])
+    part = TrainingTable("t", "y", task, data.X[kept], data.y[kept], None, data.encoder, [])
     place = np.cumsum(kept) - 1
     fold = search.folds[0]
     inside = [place[rows[kept[rows]]] for rows in (fold.train, fold.test)]
@@ -130,13 +130,13 @@ def test_weights_count_as_repeated_rows(data, task):
 
 
 def test_large_tables_say_what_was_saved(data, monkeypatch):
-    monkeypatch.setattr(_full, "_LEAST_ROWS", 20)
+    monkeypatch.setattr(_full, "_LEAST_ROWS_TO_FIT", 20)
     monkeypatch.setattr(_full, "_WORK", 2500)
     monkeypatch.setattr(_full, "_ALL_ITERATIONS", 60_000)
     full = _full.fit_all_columns(data, found())
     assert full.note.endswith(
         "C chosen from 3 values by 3-fold cross-validation on 26 of the 60 training rows to save "
-        "time, 93 iterations at most, on the first fold only, where this model has 20.0 %"
+        "time, at most 93 iterations, on the first fold only, where this model has 20.0 %"
     )
 
 

@@ -3,14 +3,20 @@
 import numpy as np
 import pytest
 
-from mixnorm.cli.data import TrainingData
-from mixnorm.cli.held_out import compute_null_error, error_on, error_spread, mean_error, split_rows
+from mixnorm.cli.data import TrainingTable
+from mixnorm.cli.held_out import (
+    compute_null_error,
+    error_spread,
+    mean_error,
+    measure_error,
+    split_rows,
+)
 from mixnorm.tables import SparseEncoder
 
 
 def data(task, y, weight=None):
     y, weight = np.asarray(y), None if weight is None else np.asarray(weight, float)
-    return TrainingData(
+    return TrainingTable(
         "t", "y", task, np.zeros((len(y), 1)), y, weight, SparseEncoder([0], True), []
     )
 
@@ -18,22 +24,45 @@ def data(task, y, weight=None):
 ALL = np.arange(4)
 
 
-def test_errors_and_their_spread():
-    truth, guess = np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0])
-    assert mean_error(truth, guess, None, "classification") == 0.25
-    assert mean_error(truth, guess, np.array([1, 1, 2, 0]), "classification") == 0.5
-    assert mean_error(truth, guess, None, "regression") == 0.5
-    expected = np.sqrt(0.25 * 0.75 / 4)
-    assert error_spread(truth, guess, None, "classification") == pytest.approx(expected)
-    doubled = error_spread(truth, guess, np.full(4, 2.0), "classification")
-    assert doubled == pytest.approx(expected)
-    assert error_spread(truth, truth, None, "regression") == 0.0
+def repeat(rows, times):
+    return [np.repeat(row, times) for row in rows]
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_errors_and_their_spread(task):
+    truth, guess = np.array([0, 1, 1, 0, 2]), np.array([0, 1, 0, 0, 5])
+    each = [0, 0, 1, 0, 1] if task == "classification" else [0, 0, 1, 0, 9]
+    mean, deviation = np.mean(each), np.std(each) / np.sqrt(5)
+    if task == "regression":  # the error is a root, hence the derivative of one
+        mean, deviation = np.sqrt(mean), deviation / (2 * np.sqrt(mean))
+    assert mean_error(truth, guess, None, task) == pytest.approx(mean)
+    assert error_spread(truth, guess, None, task) == pytest.approx(deviation)
+    assert error_spread(truth, truth, None, task) == 0.0
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_weights_of_errors_and_their_spread(task):
+    truth, guess = np.array([0, 1, 1, 0, 2]), np.array([0, 1, 0, 0, 5])
+    weight = np.array([1, 2, 3, 1, 2])
+    rows = repeat((truth, guess), weight)
+    assert mean_error(truth, guess, weight, task) == pytest.approx(mean_error(*rows, None, task))
+    # A row that counts twice varies twice as much, unlike two rows: only zeros and units of weight
+    # leave rows out without changing the others.
+    kept = np.array([1, 0, 1, 0, 1])
+    part = repeat((truth, guess), kept)
+    for unit in (1.0, 7.0):
+        spread = error_spread(truth, guess, unit * kept, task)
+        assert spread == pytest.approx(error_spread(*part, None, task))
+    share = weight / weight.sum()
+    each = (truth != guess).astype(float)
+    expected = np.sqrt(np.sum(share**2 * (each - share @ each) ** 2))
+    assert error_spread(truth, guess, weight, "classification") == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
 def test_squares_are_finite(unit):
     numbers = data("regression", [0.0, unit, 0.0, unit])
-    assert error_on(numbers, ALL, np.zeros(4)) == pytest.approx(unit * np.sqrt(0.5))
+    assert measure_error(numbers, ALL, np.zeros(4)) == pytest.approx(unit * np.sqrt(0.5))
     assert error_spread(numbers.y, np.zeros(4), None, "regression") == pytest.approx(
         unit * np.sqrt(0.5) / 4
     )
@@ -41,8 +70,8 @@ def test_squares_are_finite(unit):
 
 def test_rows_without_any_weight_count_alike():
     labels = data("classification", [0, 1, 1, 0], [0, 0, 1, 3])
-    assert error_on(labels, ALL[:2], np.zeros(2)) == 0.5
-    assert error_on(labels, ALL[2:], np.zeros(2)) == 0.25
+    assert measure_error(labels, ALL[:2], np.zeros(2)) == 0.5
+    assert measure_error(labels, ALL[2:], np.zeros(2)) == 0.25
 
 
 def test_the_best_constant():

@@ -54,14 +54,14 @@ def test_nested_sizes_and_errors(mixnorm, table):
 
 
 def test_the_inner_search_never_sees_the_outer_rows(mixnorm, table, monkeypatch):
-    path, weights, held = held_out.PathProblem.path, [], []
+    path, weights, held = held_out.TablePathProblem.path, [], []
 
     def noted(self, learner, weight, test):
         weights.append(weight)
         held.append(test)
         return path(self, learner, weight, test)
 
-    monkeypatch.setattr(held_out.PathProblem, "path", noted)
+    monkeypatch.setattr(held_out.TablePathProblem, "path", noted)
     mixnorm("fit", *WORDS, "--weight", "w", "--nested")
     outer = held[:3]
     assert sorted(np.concatenate(outer)) == list(range(120))
@@ -87,7 +87,7 @@ def test_nested_interrupted(mixnorm, table, interrupt):  # noqa: F811
 def test_nested_without_a_choice(mixnorm, table):
     found = mixnorm("fit", "t.csv", "--target", "y", "-k", 2, "--nested")
     assert found.code == 2
-    assert "--features leaves nothing to choose" in found.err
+    assert "--features fixes the size" in found.err
     told = mixnorm("path", "t.csv", "--target", "y", "-k", 2, "--folds", 2, "--nested", "--json")
     assert len(told.json["nested"]["sizes"]) == 2
 
@@ -99,7 +99,7 @@ def test_a_chosen_size_is_said_to_be_optimistic(mixnorm, table):
         mixnorm("path", *words, "-k", 2).out,
     ):
         assert "The same held-out rows chose the size, so its error tends to be too low" in text
-        assert "--nested measures the error on rows that the choice does not see" in text
+        assert "--nested measures the error on rows that do not affect the choice" in text
     given = mixnorm("fit", *WORDS[:3], "-k", 2, "--model", "m")
     assert "too low" not in given.out
 
@@ -116,7 +116,7 @@ def test_plus_minus_is_explained(mixnorm, table, monkeypatch):
     words = ["fit", *WORDS[:3], "-k", 2, "--model", "m"]
     assert "± is the standard error of the mean over the folds." in mixnorm(*words).out
     assert "± is the standard error of the mean over the folds." in mixnorm("show", "m").out
-    monkeypatch.setattr(search, "_MANY_ROWS", 100)
+    monkeypatch.setattr(search, "_ROWS_FOR_ONE_FOLD", 100)
     assert "± is the standard error over these rows." in mixnorm(*words).out
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import mixnorm as package
 from mixnorm.cli import progress
-from mixnorm.cli.held_out import PathProblem
+from mixnorm.cli.held_out import TablePathProblem
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_while_the_size_is_searched(mixnorm, iris, interrupt):
 
 
 def test_between_two_paths(mixnorm, iris, monkeypatch):
-    fold, count = PathProblem.fold, [0]
+    fold, count = TablePathProblem.fold, [0]
 
     def stopped(self, *words):
         count[0] += 1
@@ -78,7 +78,7 @@ def test_between_two_paths(mixnorm, iris, monkeypatch):
             raise KeyboardInterrupt
         return fold(self, *words)
 
-    monkeypatch.setattr(PathProblem, "fold", stopped)
+    monkeypatch.setattr(TablePathProblem, "fold", stopped)
     told = mixnorm("fit", iris, "--target", "species", "-k", 2, "--json").json
     assert told["chosen"] == 2
     assert told["interrupted"]
@@ -88,10 +88,10 @@ def test_before_the_first_feature(mixnorm, iris, monkeypatch, tmp_path):
     def stopped(self, *words):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(PathProblem, "fold", stopped)
+    monkeypatch.setattr(TablePathProblem, "fold", stopped)
     found = mixnorm("fit", iris, "--target", "species", "--model", "m.mixnorm")
     assert found.code == 130
-    assert "interrupted before there was anything to keep" in found.err
+    assert "interrupted; there is nothing to keep yet" in found.err
     assert not (tmp_path / "m.mixnorm").exists()
 
 
@@ -111,7 +111,7 @@ def test_the_full_model_is_skipped(mixnorm, iris, monkeypatch):
     monkeypatch.setattr(commands, "fit_all_columns", stopped)
     found = mixnorm("fit", iris, "--target", "species", "-k", 2, "--report", "r.html")
     assert found.code == 0
-    assert "skipped" in found.err
+    assert "the report has no models with all columns" in found.err
     assert "Report written" in found.out
 
 

@@ -116,8 +116,8 @@ def test_stumps_are_told_in_the_units_of_the_table(mixnorm, rent):
     assert re.search(r"level ≤ (999999\.99\d*|1000000\.00\d*)", found.out)
     assert re.search(r"3 stumps of 3 columns \(of 5\): RMSE [\d.]+ ± [\d.]+ on held-out", found.out)
     assert "without stumps." in found.out
-    assert "Categories, each level a column of its own: town (3 levels)." in found.err
-    assert "Dates, as days, and by their cycles: built." in found.err
+    assert "Categories, each level one column: town (3 levels)." in found.err
+    assert "Dates, as days and cycles: built." in found.err
 
 
 def test_more_stumps_than_columns(mixnorm, iris):
@@ -139,7 +139,7 @@ def test_few_inputs(mixnorm, rent, iris, tmp_path):
     columns = mixnorm("fit", iris, "--target", "species", "-k", 4, "--max-inputs", 2, "--json").json
     assert columns["chosen"] == 2
     assert (
-        "Of 4 features asked for, only 2 lower the loss within --max-inputs 2."
+        "Of 4 requested features, only 2 lower the loss within --max-inputs 2."
         in (columns["notes"])
     )
 
@@ -152,7 +152,7 @@ def test_fewer_stumps_than_asked_for(mixnorm, tmp_path):
         "--json", "-q",
     ).json  # fmt: skip
     assert told["chosen"] == 3
-    assert "Of 9 stumps asked for, only 3 lower the loss." in told["notes"]
+    assert "Of 9 requested stumps, only 3 lower the loss." in told["notes"]
 
 
 def test_smaller_models(mixnorm, rent, tmp_path):
@@ -161,7 +161,7 @@ def test_smaller_models(mixnorm, rent, tmp_path):
     assert pd.read_csv(tmp_path / "o.csv")["prediction"].nunique() == 2
     found = mixnorm("predict", "m", rent, "--features", 4)
     assert found.code == 1
-    assert "The model has 3 stumps, not 4." in found.err
+    assert "The model has only 3 stumps, not 4." in found.err
 
 
 @pytest.mark.parametrize("pool", POOLS)
@@ -182,7 +182,7 @@ def test_interrupted(mixnorm, iris, monkeypatch, tmp_path, pool):
         f"the model of 3 {pools.FEATURE_WORDS[pool]}s was fitted on 120 of 150 rows"
         in told["interrupted"]
     )
-    assert told["how_chosen"].startswith(f"5 {pools.FEATURE_WORDS[pool]}s were asked for.")
+    assert told["how_chosen"].startswith(f"The search was for 5 {pools.FEATURE_WORDS[pool]}s.")
     assert package.load(tmp_path / "iris.mixnorm").size == 3
 
 
@@ -201,8 +201,8 @@ def test_libsvm(mixnorm, libsvm, pool):
 @pytest.mark.parametrize(
     ("pool", "limit", "message"),
     [
-        ("pieces", "_PIECES_COLUMNS", "--pool pieces takes at most 10 columns"),
-        ("products", "_PRODUCTS_COLUMNS", "--pool products takes at most 10 columns"),
+        ("pieces", "_PIECES_COLUMNS", "--pool pieces accepts at most 10 columns"),
+        ("products", "_PRODUCTS_COLUMNS", "--pool products accepts at most 10 columns"),
         ("stumps", "_STUMPS_ENTRIES", "a byte for each of 200 × 20 entries"),
     ],
 )
@@ -218,7 +218,7 @@ def test_tables_that_are_too_large_for_a_pool(mixnorm, libsvm, monkeypatch, pool
     ("words", "message"),
     [
         (["--pool", "trees"], "invalid choice"),
-        (["--max-inputs", "0"], "no whole number of at least 1"),
+        (["--max-inputs", "0"], "not a whole number of at least 1"),
         (
             ["--pool", "pieces", "--max-inputs", "3"],
             "--max-inputs cannot limit --pool pieces",
@@ -262,7 +262,7 @@ def test_an_estimator_saved_from_python(mixnorm, tmp_path):
     model = ShareBoostClassifier(3, pool=Stumps())
     package.save(model.fit(frame.drop(columns="species"), frame["species"]), tmp_path / "m")
     found = mixnorm("show", "m")
-    assert "3 features made of them" in found.out
+    assert "3 features made of these columns" in found.out
     assert "petal length (cm) ≤ 2.45" in found.out
     assert "3 comparisons" in found.out
     assert len(mixnorm("show", "m", "--json").json["made_of_them"]) == 3

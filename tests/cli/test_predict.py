@@ -65,7 +65,7 @@ def test_extra_columns_are_ignored_and_told(mixnorm, model, titanic, tmp_path):
     frame["Extra"] = 1
     frame.to_csv(tmp_path / "new.csv", index=False)
     found = mixnorm("predict", model, "new.csv")
-    assert "Ignored: Extra, which training did not have." in found.err
+    assert "Ignored columns that training did not have: Extra." in found.err
     assert found.out == mixnorm("predict", model, titanic).out
 
 
@@ -75,7 +75,7 @@ def test_unseen_levels_and_gaps_are_told(mixnorm, model, tmp_path):
     frame.loc[5, "Sex"] = None
     frame.to_csv(tmp_path / "new.csv", index=False)
     found = mixnorm("predict", model, "new.csv")
-    assert "Sex has levels that training did not: 'other' (5 rows)." in found.err
+    assert "Sex has levels that training did not have: 'other' (5 rows)." in found.err
     assert "Sex is missing in 1 of 160 rows; taken as none of its levels." in found.err
     assert len(rows(found.out)) == 160
 
@@ -95,7 +95,7 @@ def test_a_smaller_model(mixnorm, model, titanic):
     assert [row["prediction"] for row in rows(one.out)] == [str(int(s == "female")) for s in sexes]
     more = mixnorm("predict", model, titanic, "--features", 4)
     assert more.code == 1
-    assert "has 3 features, not 4" in more.err
+    assert "has only 3 features, not 4" in more.err
 
 
 def test_output_goes_to_a_file(mixnorm, model, titanic, tmp_path):

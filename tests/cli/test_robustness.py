@@ -16,7 +16,7 @@ import pytest
 import mixnorm as package
 from mixnorm.cli import commands
 from mixnorm.cli import progress as _progress
-from mixnorm.cli.search import _SizeSearch
+from mixnorm.cli.search import _TableSearch
 
 from .conftest import flowers
 
@@ -37,8 +37,8 @@ def test_a_path_on_all_rows_shorter_than_those_of_the_folds(mixnorm, tmp_path):
 
 
 def test_an_interrupt_beyond_the_chosen_size(mixnorm, iris, monkeypatch, tmp_path):
-    monkeypatch.setattr(_SizeSearch, "_choose", lambda self, measured: 1)
-    refit = _SizeSearch._refit
+    monkeypatch.setattr(_TableSearch, "_choose", lambda self, measured: 1)
+    refit = _TableSearch._refit
 
     def stopped(self, chosen, errors):
         advance = self.bar._advance
@@ -51,7 +51,7 @@ def test_an_interrupt_beyond_the_chosen_size(mixnorm, iris, monkeypatch, tmp_pat
         self.bar._advance = interrupting
         return refit(self, chosen, errors)
 
-    monkeypatch.setattr(_SizeSearch, "_refit", stopped)
+    monkeypatch.setattr(_TableSearch, "_refit", stopped)
     found = mixnorm("fit", iris, "--target", "species", "--report", "r.html", "--json")
     assert found.code == 0, found.err
     assert found.json["chosen"] == 1
@@ -59,7 +59,7 @@ def test_an_interrupt_beyond_the_chosen_size(mixnorm, iris, monkeypatch, tmp_pat
     assert (tmp_path / "r.html").exists()
 
 
-@pytest.mark.parametrize("step", ["facts", "save", "make_report"])
+@pytest.mark.parametrize("step", ["collect_facts", "save", "make_report"])
 def test_an_interrupt_while_files_are_written_waits(mixnorm, iris, monkeypatch, tmp_path, step):
     inner = getattr(commands, step)
 
@@ -164,7 +164,7 @@ def test_none_can_be_a_class_and_means_nothing_among_numbers(mixnorm, tmp_path):
     frame.to_csv(tmp_path / "survey.csv", index=False)
     told = mixnorm("fit", "survey.csv", "--target", "pain", "-k", 1, "--json").json
     assert told["rows"] == 150
-    assert any("Missing values, of 150 rows: x (6" in note for note in told["notes"])
+    assert any("Missing values among 150 rows: x (6" in note for note in told["notes"])
     assert set(mixnorm("show", "survey.mixnorm", "--json").json["classes"]) == set(pain)
 
 
@@ -229,20 +229,27 @@ def test_wide_tables_where_there_is_no_terminal(mixnorm, titanic, monkeypatch):
 
 
 def test_output_that_is_no_utf8(iris, tmp_path):
+    code = """
+import sys
+from mixnorm.cli import main
+for words in (
+    ["fit", "iris.csv", "--target", "species", "-k", "2", "--folds", "2", "--model", "m"],
+    ["show", "m"],
+    ["path", "iris.csv", "--target", "species", "--folds", "2"],
+):
+    if main(words):
+        sys.exit(1)
+"""
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    for words in (
-        ["fit", "iris.csv", "--target", "species", "-k", "2", "--model", "m"],
-        ["show", "m"],
-        ["path", "iris.csv", "--target", "species"],
-    ):
-        done = subprocess.run(
-            [sys.executable, "-m", "mixnorm", *words],
-            cwd=tmp_path,
-            env=environment,
-            check=False,
-            capture_output=True,
-        )
-        assert done.returncode == 0, done.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        check=False,
+        capture_output=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"\\xb1" in done.stdout  # the sign of plus and minus
 
 
 def test_names_do_not_steer_the_terminal(mixnorm, tmp_path):
@@ -255,8 +262,7 @@ def test_names_do_not_steer_the_terminal(mixnorm, tmp_path):
         assert "\x07" not in found.out + found.err
 
 
-def test_json_is_one_object_also_for_usage_and_the_demo(mixnorm):
-    assert set(mixnorm("demo", "--json", "-q").json) == {"folder", "files", "fit", "predict"}
+def test_json_is_one_object_also_for_usage(mixnorm):
     assert "--features" in mixnorm("fit", "x.csv", "--features", "0", "--json").json["problem"]
 
 

@@ -9,18 +9,23 @@ from rich.console import Console
 from rich.progress import TextColumn
 
 from mixnorm.cli.progress import TerminalProgress
-from mixnorm.cli.screen import Screen, format_error, format_percent, plain, safe
+from mixnorm.cli.screen import (
+    Screen,
+    convert_to_plain,
+    escape_text,
+    format_error,
+)
 from mixnorm.tables import pluralize
 
 
 def test_json_knows_no_arrays_and_no_infinities():
     content = {1: np.array([1.5, np.nan]), "b": (np.int64(3), [np.inf, None]), "c": "x"}
-    assert plain(content) == {"1": [1.5, None], "b": [3, [None, None]], "c": "x"}
-    json.dumps(plain(content), allow_nan=False)
+    assert convert_to_plain(content) == {"1": [1.5, None], "b": [3, [None, None]], "c": "x"}
+    json.dumps(convert_to_plain(content), allow_nan=False)
 
 
 def test_numbers_for_people():
-    assert format_percent(0.0526) == "5.3 %"
+    assert format_error(0.0526, "classification") == "5.3 %"
     assert format_error(0.25, "classification") == "25.0 %"
     assert format_error(12345.678, "regression") == "1.235e+04"
     assert format_error(None, "regression") == format_error(float("nan"), "classification") == "-"
@@ -28,8 +33,8 @@ def test_numbers_for_people():
 
 
 def test_texts_steer_nothing():
-    assert safe("a\x1b[31m\x07b") == "a�[31m�b"
-    assert safe("naïve 名 [bold]") == "naïve 名 \\[bold]"
+    assert escape_text("a\x1b[31m\x07b") == "a�[31m�b"
+    assert escape_text("naïve 名 [bold]") == "naïve 名 \\[bold]"
 
 
 @pytest.mark.parametrize("as_json", [False, True])
@@ -56,7 +61,7 @@ def test_drawn_on_terminals_alone(terminal, quiet):
     screen = Screen(quiet=quiet)
     screen.err = Console(file=io.StringIO(), force_terminal=terminal)
     live = TerminalProgress(screen, TextColumn("{task.description}"))
-    live._progress.add_task("fold 1 of 5")
+    live.add_task("fold 1 of 5")
     with live:
-        live._progress.refresh()
+        live.refresh()
     assert ("fold 1 of 5" in screen.err.file.getvalue()) == (terminal and not quiet)

@@ -70,7 +70,7 @@ def test_rooted_columns_have_the_gram_matrix():
     X, weight = matrix(), np.random.default_rng(0).uniform(size=12)
     columns = as_matrix(X, np.dtype("float64")).columns(ROWS)
     for means in (None, columns.means(weight[:, None])):
-        root = columns.rooted(weight, means)
+        root = columns.scale_rows(weight, means)
         np.testing.assert_allclose(root @ root.T, columns.gram(weight[:, None], means)[0])
 
 

@@ -17,8 +17,8 @@ def data(n_samples=40, n_features=6, n_outputs=3, dtype="float64", seed=0):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Six columns: three rows are a block."""
-    monkeypatch.setattr(dense, "_BLOCK_BYTES", 3 * 8 * 6)
-    monkeypatch.setattr(dense, "_UNPACKED", 16 * 6 * 3)
+    monkeypatch.setattr(dense, "_BYTES_PER_BLOCK", 3 * 8 * 6)
+    monkeypatch.setattr(dense, "_LARGEST_UNPACKED_PRODUCT", 16 * 6 * 3)
 
 
 def layouts(X, folder):
@@ -66,22 +66,23 @@ def test_thin_products(n_samples, n_features, n_outputs, step, order, dtype):
     """Accumulated over blocks of rows, whatever the layout of the residual."""
     X, residual = data(n_samples, n_features, n_outputs, dtype)
     residual = np.asarray(residual, dtype=dtype, order=order)
+    calls, real = [], DenseMatrix._thin_gradient
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dense, "_UNPACKED", step * n_features * n_outputs)
-        matrix = DenseMatrix(X, np.dtype(dtype))
-        assert matrix._is_thin(n_outputs)
-        got = matrix.gradient(residual)
+        patch.setattr(dense, "_LARGEST_UNPACKED_PRODUCT", step * n_features * n_outputs)
+        patch.setattr(DenseMatrix, "_thin_gradient", lambda *args: calls.append(1) or real(*args))
+        got = DenseMatrix(X, np.dtype(dtype)).gradient(residual)
+    assert calls
     assert got.dtype == dtype
     rtol = 1e-11 if dtype == "float64" else 1e-3
     np.testing.assert_allclose(got, X.T @ residual, rtol=rtol, atol=rtol)
 
 
 def test_wide_products(monkeypatch):
-    monkeypatch.setattr(dense, "_UNPACKED", 10)
+    monkeypatch.setattr(dense, "_LARGEST_UNPACKED_PRODUCT", 10)
+    monkeypatch.delattr(DenseMatrix, "_thin_gradient")
     X, residual = data()
     for order in "CF":
         matrix = DenseMatrix(np.asarray(X, order=order), np.dtype("float64"))
-        assert not matrix._is_thin(3)
         np.testing.assert_allclose(matrix.gradient(residual), X.T @ residual, atol=1e-11)
 
 

@@ -321,7 +321,7 @@ def test_other_bad_values():
     for n_copies in (1.0, "2", None, True):
         with pytest.raises(TypeError, match="n_copies=.* must be a whole number"):
             deform_images(images, n_copies=n_copies)
-    with pytest.raises(ValueError, match="random_state='a' is no seed"):
+    with pytest.raises(ValueError, match="random_state='a' is not a seed"):
         deform_images(images, random_state="a")
 
 

@@ -150,7 +150,7 @@ def test_units_do_not_matter():
 @pytest.mark.parametrize(
     ("kernel", "q", "name", "words"),
     [
-        (ExponentialTensorKernel(), 4, "features", "has none"),
+        (ExponentialTensorKernel(), 4, "features", "has infinitely many"),
         (ExponentialTensorKernel(), 5, "tensor", "even q"),
         (ExponentialTensorKernel(), 6, "low-rank", "q=4"),
         (FeatureTensorKernel(np.sin), 4, "tensor", "kernel of products"),

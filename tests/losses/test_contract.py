@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from mixnorm import losses
 from mixnorm._array import to_numpy
 from mixnorm.losses import JOINT, SCALAR, DualLoss, Loss, SmoothLoss
+from mixnorm.losses.declared import Declared
 from mixnorm.testing import check_loss
 
 PUBLIC = [getattr(losses, name) for name in losses.__all__]
@@ -94,11 +95,23 @@ def test_namespaces_agree(cls, dtype, xp):
     assert residual2.dtype == getattr(xp, dtype)
     np.testing.assert_allclose(to_numpy(residual2), residual, **close)
     np.testing.assert_array_equal(to_numpy(loss.predict(scores2)), loss.predict(scores))
-    try:
-        proba = loss.proba(scores)
-    except TypeError:
-        return
-    np.testing.assert_allclose(to_numpy(loss.proba(scores2)), proba, rtol=10 * rtol)
+    if has_probabilities(cls):
+        found = loss.proba(scores2)
+        assert found.dtype == getattr(xp, dtype)
+        np.testing.assert_allclose(to_numpy(found), loss.proba(scores), rtol=10 * rtol)
+    else:
+        with pytest.raises(TypeError, match=f"^{cls.__name__} .*has no class probabilities"):
+            loss.proba(scores2)
+
+
+def has_probabilities(cls):
+    """Whether a loss has more than the inherited error."""
+    return cls.proba is not Declared.proba
+
+
+def test_losses_with_probabilities():
+    known = {losses.Logistic, losses.MarginSoftmax, losses.MultinomialLogistic}
+    assert {cls for cls in CLASSES if has_probabilities(cls)} >= known
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -61,7 +61,7 @@ def altered(fitted, **changes):
     outputs = {name: changes.pop(name) for name in OUTPUTS if name in changes}
     parts = {"inputs": replace(model.inputs, **inputs)}
     parts["outputs"] = replace(model.outputs, **outputs)
-    return fitted._with(replace(model, **(parts | changes)))
+    return fitted._copy_with(replace(model, **(parts | changes)))
 
 
 # --- what is kept
@@ -176,7 +176,7 @@ def test_wrong_models_are_refused(model, changes):
     ids=short,
 )  # fmt: skip
 def test_wrong_reports_are_refused(model, changes):
-    found = model._with(model.model_)
+    found = model._copy_with(model.model_)
     found.report_ = replace(model.report_, **changes)
     with pytest.raises(REFUSED, match="FitReport"):
         read(found)
@@ -185,15 +185,15 @@ def test_wrong_reports_are_refused(model, changes):
 @pytest.mark.parametrize("part", ["model_", "report_", "search_"])
 def test_parts_that_are_missing_or_too_many(data, model, part):
     searched = MixedNormClassifierCV(alphas=4, cv=3).fit(*data)
-    found = searched._with(searched.model_)
-    setattr(found, part, None)
+    found = searched._copy_with(searched.model_)
+    setattr(found, part, "nothing")
     with pytest.raises(REFUSED, match=part):
         read(found)
     if part != "model_":
         del vars(found)[part]
         with pytest.raises(REFUSED, match=part):
             read(found)
-    found = model._with(model.model_)
+    found = model._copy_with(model.model_)
     found.search_ = searched.search_  # which is no part of this kind of estimator
     assert not hasattr(read(found), "search_")
 
@@ -210,9 +210,12 @@ def test_features_must_rise_within_the_columns(model):
         (dict(single=1), "single"),
         (dict(intercept=np.zeros(2)), "intercept"),
         (dict(intercept=np.array([np.nan])), "finite"),
-        (dict(weights=np.zeros((2, 1)), intercept=np.zeros(2), centre=np.zeros(2)), "one column"),
-        (dict(loss=MultinomialLogistic()), "no loss of numbers"),
-        (dict(outputs=ClassOutputs(np.arange(2))), "outputs of this kind"),
+        (
+            dict(weights=np.zeros((2, 1)), intercept=np.zeros(2), centre=np.zeros(2)),
+            "single is True",
+        ),
+        (dict(loss=MultinomialLogistic()), "not a loss for numbers"),
+        (dict(outputs=ClassOutputs(np.arange(2))), "has outputs of the class"),
     ],
     ids=short,
 )
@@ -227,8 +230,8 @@ def test_numbers_are_no_tasks(data):
     tasks = MultiTaskLearner().fit(X, X[:, :2])
     numbers = MixedNormRegressor(alpha=0.1).fit(X, X[:, :2])
     for one, other in ((tasks, numbers), (numbers, tasks)):
-        with pytest.raises(ValueError, match="outputs of this kind"):
-            read(one._with(other.model_))
+        with pytest.raises(ValueError, match="has outputs of the class"):
+            read(one._copy_with(other.model_))
 
 
 @pytest.mark.parametrize(
@@ -253,9 +256,9 @@ def test_wrong_models_of_a_machine(machine, changes):
 
 def test_wrong_parameters_are_refused(model, machine):
     for params in (dict(norm="no"), dict(alpha=-1), dict(max_iter=0)):
-        wrong = model._with(model.model_)
+        wrong = model._copy_with(model.model_)
         wrong.set_params(**params)
         with pytest.raises(ValueError, match="norm|alpha|max_iter"):
             read(wrong)
     with pytest.raises(ValueError, match="intercept_scaling"):
-        read(machine._with(machine.model_).set_params(intercept_scaling=-1.0))
+        read(machine._copy_with(machine.model_).set_params(intercept_scaling=-1.0))

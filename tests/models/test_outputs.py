@@ -38,7 +38,7 @@ def test_probabilities_are_those_of_the_loss():
 def test_labels_must_fit_the_scores():
     with pytest.raises(ValueError, match="classes_"):
         ClassOutputs(NAMES[:2]).check(3)
-    with pytest.raises(ValueError, match="loss of labels"):
+    with pytest.raises(ValueError, match="loss for labels"):
         ClassOutputs(NAMES, Squared()).check(3)
 
 

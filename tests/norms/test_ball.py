@@ -58,11 +58,11 @@ def test_many_looks(monkeypatch):
     """Values of which each look drops one are sorted in the end."""
     values = 2.0 ** np.arange(40)
     wanted = find_height(values, 1.0)
-    monkeypatch.setattr(ball, "_MOST_LOOKS", 0)
+    monkeypatch.setattr(ball, "_MOST_PASSES", 0)
     assert find_height(values, 1.0) == pytest.approx(wanted, rel=1e-15)
     values = np.random.default_rng(0).uniform(size=1000)
     sorted_height = find_height(values, 100.0)
-    monkeypatch.setattr(ball, "_MOST_LOOKS", 100)
+    monkeypatch.setattr(ball, "_MOST_PASSES", 100)
     assert find_height(values, 100.0) == pytest.approx(sorted_height, rel=1e-14)
 
 

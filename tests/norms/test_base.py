@@ -41,9 +41,9 @@ def test_arrays_that_are_no_matrices(norm):
 def test_levels(norm):
     W = np.ones((2, 2))
     for value in (-1.0, math.nan):
-        with pytest.raises(ValueError, match="tau=.* not negative"):
+        with pytest.raises(ValueError, match="tau=.* must be zero or more"):
             norm.prox(W, value)
-        with pytest.raises(ValueError, match="radius=.* not negative"):
+        with pytest.raises(ValueError, match="radius=.* must be zero or more"):
             norm.project(W, value)
     for value in (2, np.float32(2.0), np.asarray(2.0)):
         assert check_level(value, "tau", W) == 2.0

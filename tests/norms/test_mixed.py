@@ -446,11 +446,11 @@ def test_equality():
 @pytest.mark.parametrize(
     ("inner", "outer", "error", "message"),
     [
-        (2, 0.5, ValueError, r"outer=0.5\) is no norm, being not convex; outer must be at least 1"),
-        (0, 1, ValueError, "inner must be at least 1. Raise it"),
+        (2, 0.5, ValueError, r"outer=0.5\) is not convex, so it is not a norm; use outer >= 1"),
+        (0, 1, ValueError, "is not a norm; use inner >= 1"),
         (3, 1, ValueError, "inner must be 1, 2, infinity or the same as outer"),
         (2, math.nan, ValueError, "outer=nan"),
-        ("2", 1, TypeError, "inner='2'.* is no exponent; give a number"),
+        ("2", 1, TypeError, "inner='2'.* is not a number; give an exponent"),
         (2, None, TypeError, "outer=None"),
         (True, 1, TypeError, "inner=True"),
     ],

@@ -53,7 +53,7 @@ def test_unknown(bad):
 
 
 def test_parameters_are_checked():
-    with pytest.raises(ValueError, match="outer must be at least 1"):
+    with pytest.raises(ValueError, match="use outer >= 1"):
         as_norm(MixedNorm(2, 0.5))
-    with pytest.raises(ValueError, match="q must be at least 1"):
+    with pytest.raises(ValueError, match="use q >= 1"):
         as_norm(SchattenNorm(0.0))

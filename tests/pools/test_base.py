@@ -157,7 +157,7 @@ def test_what_is_a_pool_stays_as_it_is():
 
 @pytest.mark.parametrize("thing", [None, "columns", Columns, 3.0])
 def test_what_is_no_pool(thing):
-    with pytest.raises(TypeError, match="is no pool; give an object of mixnorm.pools"):
+    with pytest.raises(TypeError, match="is not a pool; give an object of mixnorm.pools"):
         as_pool(thing)
 
 

@@ -39,6 +39,11 @@ def table(dtype="float64", filled=0.7):
     return X.astype(dtype)
 
 
+def check(pool, X, **options):
+    """Check a pool by fewer atoms than users do by default, which takes half the time."""
+    check_pool(pool, X, max_atoms=24, **options)
+
+
 def test_pools_are_found():
     assert pools.Columns in CLASSES
 
@@ -47,42 +52,56 @@ def test_every_pool_is_checked():
     assert {*WITH_DEFAULTS, *map(type, OTHERS)} == set(CLASSES)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int64", "uint8", "bool"])
+@pytest.mark.parametrize(
+    ("dtype", "order", "n_outputs"),
+    [
+        ("float64", "C", 3),
+        ("float32", "F", 3),
+        ("float16", "C", 1),
+        ("int64", "F", 1),
+        ("uint8", "C", 3),
+        ("bool", "F", 1),
+    ],
+)
 @pytest.mark.parametrize("cls", WITH_DEFAULTS)
-def test_dense(cls, dtype):
-    check_pool(cls(), table(dtype))
-    check_pool(cls(), np.asfortranarray(table(dtype)), n_outputs=1, random_state=1)
+def test_dense(cls, dtype, order, n_outputs):
+    check(cls(), np.asarray(table(dtype), order=order), n_outputs=n_outputs, random_state=1)
 
 
-@pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix])
+@pytest.mark.parametrize(
+    ("form", "dtype", "filled"),
+    [
+        (sp.csr_array, "float64", 0.7),
+        (sp.csc_array, "float32", 0.1),
+        (sp.csr_matrix, "float32", 0.1),
+        (sp.csc_matrix, "float64", 0.7),
+    ],
+)
 @pytest.mark.parametrize("cls", WITH_DEFAULTS)
-def test_sparse(cls, form):
-    check_pool(cls(), form(table()))
-    check_pool(cls(), form(table("float32", filled=0.1)), random_state=1)
+def test_sparse(cls, form, dtype, filled):
+    check(cls(), form(table(dtype, filled)))
 
 
 @pytest.mark.parametrize("pool", OTHERS, ids=repr)
 def test_other_parameters(pool):
-    check_pool(pool, table())
-    check_pool(pool, table("float32"), n_outputs=1, random_state=1)
-    check_pool(pool, sp.csr_array(table("uint8", filled=0.1)))
+    check(pool, table())
+    check(pool, sp.csr_array(table("uint8", filled=0.1)), n_outputs=1, random_state=1)
 
 
 @pytest.mark.parametrize("pool", OTHERS, ids=repr)
 def test_other_parameters_in_namespaces(pool, xp):
     if getattr(pool, "max_gib", 1.0) < 0.1 and not hasattr(xp, "float16"):
         with pytest.raises(ValueError, match="raise max_gib"):
-            check_pool(pool, xp.asarray(table()))
+            check(pool, xp.asarray(table()))
     elif getattr(pool, "array_api", False):
-        check_pool(pool, xp.asarray(table()))
-        check_pool(pool, xp.asarray(table("uint8")), random_state=1)
+        check(pool, xp.asarray(table("float32")), random_state=1)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
 @pytest.mark.parametrize("cls", WITH_DEFAULTS)
 def test_namespaces(cls, dtype, xp):
     if not getattr(cls, "array_api", False):  # told in a clear error, not left to fail inside
         with pytest.raises(TypeError, match="NumPy arrays"):
             cls().prepare(xp.asarray(table(dtype)))
         return
-    check_pool(cls(), xp.asarray(table(dtype)))
+    check(cls(), xp.asarray(table(dtype)))

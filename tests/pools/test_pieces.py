@@ -392,7 +392,7 @@ def test_compiled_norms_equal_their_plain_twin(squared, n_samples, n_centres, to
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "uint8"])
 def test_scores_of_rows_equal_the_weighted_columns(dtype, monkeypatch):
     """Without the columns, which would be many: block by block."""
-    monkeypatch.setattr(pieces, "_ROWS", 64)
+    monkeypatch.setattr(pieces, "_ROWS_OF_DISTANCES", 64)
     rng = np.random.default_rng(0)
     X = (10 * rng.random((300, 3))).astype(dtype)
     pool = Pieces(8, 4)

@@ -116,8 +116,8 @@ def test_blocks_change_nothing(monkeypatch, rule, filled, n_outputs):
     X, residual = table(300, 45, filled=filled), residual_for(300, n_outputs)
     X = sp.csr_array(X) if filled < 1 else X
     wanted = Products().prepare(X).top(residual, rule, ALL, NONE)
-    monkeypatch.setattr(product_tables, "_STACK", 24)
-    monkeypatch.setattr(product_tables, "_SAMPLES", 64)
+    monkeypatch.setattr(product_tables, "_ROWS_PER_PRODUCT", 24)
+    monkeypatch.setattr(product_tables, "_SAMPLES_PER_PRODUCT", 64)
     found = Products().prepare(X).top(residual, rule, ALL, NONE)
     assert len(found) == len(wanted) > 500
     assert dict(found) == pytest.approx(dict(wanted), rel=1e-9)

@@ -275,8 +275,8 @@ def test_an_interrupted_write_leaves_the_old_file(
         raise error
 
     if step == "write":
-        parts = store._packed(model)
-        monkeypatch.setattr(store, "_packed", lambda model: interrupted(parts, error))
+        parts = store._pack_model(model)
+        monkeypatch.setattr(store, "_pack_model", lambda model: interrupted(parts, error))
     else:
         monkeypatch.setattr(_files.os, {"sync": "fsync", "rename": "replace"}[step], fail)
     with pytest.raises(type(error)):

@@ -99,7 +99,7 @@ WRONG = [
     ((*MODEL, "params", "alpha"), {"float": "nan"}, "alpha=nan"),
     ((*OPTIONS, "max_iter"), {"float": "nan"}, "GreedyOptions.max_iter must be"),
     ((*OPTIONS, "rule"), {"dict": []}, "GreedyOptions.rule must be"),
-    ((*MODEL, "params", "pool"), {"dict": []}, "is no pool"),
+    ((*MODEL, "params", "pool"), {"dict": []}, "is not a pool"),
     ((*OPTIONS, "scale"), "yes", "choose 'std', 'max' or False"),
     # plain values
     ((*OPTIONS, "tol"), {"float": "1.0"}, "neither nan nor infinite"),
@@ -206,8 +206,8 @@ WRONG = [
     *[
         ((*STATE, name), 1, "of ShareBoostClassifier is missing, or of another kind")
         for name in ["__class__", "__dict__", "__init__", "__reduce__", "__getattr__", "predict",
-                     "fit", "_scores", "_like", "coef_", "n_features_in_", "classes_", "get_params",
-                     "alpha", "options", "set_output",
+                     "fit", "_scores", "_libraries", "coef_", "n_features_in_", "classes_",
+                     "get_params", "alpha", "options", "set_output",
                      "not a name", "", "a.b", "__x", "_repr_html_", "_skl_callbacks",
                      "_metadata_request", "_callback_fit_ctx"]
     ],
@@ -226,12 +226,12 @@ REGRESSOR = [
     ((*OUTPUTS, "unit"), 0.0, "unit"),
     ((*OUTPUTS, "unit"), {"float": "inf"}, "unit"),
     ((*OUTPUTS, "unit"), "1", "unit"),
-    ((*OUTPUTS, "single"), True, "one column"),
+    ((*OUTPUTS, "single"), True, "single is True"),
     ((*OUTPUTS, "single"), 0, "NumberOutputs.single must be"),
     ((*OUTPUTS, "single"), GONE, "single"),
     ((*OUTPUTS, "centre"), 0.0, "centre"),
     ((*OUTPUTS, "centre"), GONE, "centre"),
-    ((*LOSS, "class"), "losses.MultinomialLogistic", "is no loss of numbers"),
+    ((*LOSS, "class"), "losses.MultinomialLogistic", "is not a loss for numbers"),
     ((*OUTPUTS, "loss"), None, ""),
     ((*STATE, "search_"), GONE, "'search_' of ShareBoostRegressorCV is missing"),
     ((*STATE, "search_"), {"dict": []}, "'search_' of ShareBoostRegressorCV"),

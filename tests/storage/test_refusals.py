@@ -131,7 +131,7 @@ def test_a_model_broken_since_its_fit(tmp_path, digits):
         ("alpha", -1.0, "alpha=-1.0 must be at least 0"),
         ("model_", replace(whole, outputs=ClassOutputs(np.arange(3))), "classes_ must be"),
         ("model_", replace(whole, inputs=Inputs(1)), "outside the 1 columns"),
-        ("model_", None, "'model_' of ShareBoostClassifier is missing, or of another kind"),
+        ("model_", "nothing", "'model_' of ShareBoostClassifier is missing, or of another kind"),
     ]:
         kept = getattr(model, name)
         setattr(model, name, value)

@@ -103,7 +103,7 @@ def test_a_model_with_an_unfitted_estimator(tools, table_model):
 
 def test_attributes_that_are_no_fields_are_refused(tmp_path, table_model):
     table_model.extra = 1
-    with pytest.raises(ModelFileError, match="attribute 'extra' is no field; make it one"):
+    with pytest.raises(ModelFileError, match="attribute 'extra' is not a field; make it one"):
         mixnorm.save(table_model, tmp_path / "model.mixnorm")
 
 

@@ -431,8 +431,8 @@ def test_remarks_where_columns_are_features_of_their_own():
     frame = pd.DataFrame({"c": list("xyxy"), "d": ["2020-01-01", "2020-02-01"] * 2})
     encoder = TableEncoder.plan(frame)
     said = describe_encoding(encoder, {}, 4, together=False)
-    assert "Categories, each level a column of its own: c (2 levels)." in said
-    assert "Dates, as days, and by their cycles: d." in said
+    assert "Categories, each level one column: c (2 levels)." in said
+    assert "Dates, as days and cycles: d." in said
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, np.inf, np.nan])
@@ -441,5 +441,5 @@ def test_scales_of_stored_plans_are_checked(scale):
         NumberColumn("x", 0.0, scale=scale),
         DateColumn("x", "ISO8601", 0.0, 0.0, scale=scale),
     ):
-        with pytest.raises(ValueError, match="scale that is no positive number"):
+        with pytest.raises(ValueError, match="scale that is not positive and finite"):
             plan._check_stored()

@@ -73,7 +73,7 @@ def test_what_a_model_is(classifier, regressor):
 def test_predictions_are_those_of_the_estimator(frame, classifier, regressor):
     matrix, _ = classifier.encoder.encode(frame)
     found = classifier.apply(frame)
-    assert found.notes == ["Ignored: price, which training did not have."]
+    assert found.notes == ["Ignored columns that training did not have: price."]
     np.testing.assert_array_equal(found.values, classifier.estimator.predict(matrix))
     chances = classifier.estimator.predict_proba(matrix)
     # The columns that are not needed are zero here; the sums may round otherwise.
@@ -96,7 +96,7 @@ def test_columns_that_training_did_not_have_are_ignored(frame, model):
     more = frame.assign(colour="red", x2=3)
     other = {"class": "price", "price": "class"}[model.target]
     assert model.apply(more).notes == [
-        f"Ignored: {other}, colour, x2, which training did not have."
+        f"Ignored columns that training did not have: {other}, colour, x2."
     ]
     np.testing.assert_array_equal(model.predict(more), model.predict(frame))
 
@@ -116,7 +116,7 @@ def test_only_columns_that_are_needed_have_to_be_there(frame, model):
 @pytest.mark.parametrize("entries", [1, 35, 10_000])
 def test_blocks_of_rows(frame, model, monkeypatch, entries):
     whole = model.apply(frame.assign(power=frame["power"].where(frame["power"] < 240)))
-    monkeypatch.setattr(_model, "_BLOCK", entries)
+    monkeypatch.setattr(_model, "_ENTRIES_PER_BLOCK", entries)
     found = model.apply(frame.assign(power=frame["power"].where(frame["power"] < 240)))
     assert found.notes == whole.notes
     assert any("power is missing in" in note for note in found.notes)
@@ -146,20 +146,20 @@ def test_gaps_are_filled_and_said(frame, model):
     np.testing.assert_array_equal(found.values, model.predict(like))
     assert "power is missing in 1 of 5 rows; filled in." in found.notes
     assert "power is unreadable ('x') in 3 of 5 rows; taken as missing." in found.notes
-    assert any(note.startswith("Ignored: ") and "colour" in note for note in found.notes)
+    assert any(note.startswith("Ignored columns") and "colour" in note for note in found.notes)
 
 
 def test_new_levels_are_said(frame, model):
     rows = frame.head(4).assign(fuel=["coal", None, "gas", "wood"])
     found = model.apply(rows)
     assert "fuel is missing in 1 of 4 rows; taken as none of its levels." in found.notes
-    assert "fuel has levels that training did not: 'coal', 'wood' (2 rows)." in found.notes
+    assert "fuel has levels that training did not have: 'coal', 'wood' (2 rows)." in found.notes
     assert len(found.values) == 4
 
 
 def test_one_row_is_no_rows(frame, model):
     found = model.apply(frame.head(1).assign(fuel="coal"))
-    assert "fuel has levels that training did not: 'coal' (1 row)." in found.notes
+    assert "fuel has levels that training did not have: 'coal' (1 row)." in found.notes
     found = model.apply(frame.head(1).assign(power=None))
     assert "power is missing in 1 of 1 row; filled in." in found.notes
 
@@ -308,7 +308,7 @@ def test_sparse_tables(sparse):
     np.testing.assert_array_equal(model.predict(narrow), found.values)
     more = sp.csr_array(sp.hstack([table.matrix, np.ones((60, 2))]))
     wide = model.apply(dataclasses.replace(table, matrix=more))
-    assert wide.notes == ["Ignored: 2 of its columns, which training did not have."]
+    assert wide.notes == ["Ignored: 2 columns that training did not have."]
     np.testing.assert_array_equal(wide.values, found.values)
     none = model.apply(dataclasses.replace(table, matrix=table.matrix[:0]))
     assert none.values.shape == (0,)

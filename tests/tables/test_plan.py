@@ -91,7 +91,7 @@ def test_numbers_too_large_to_compute_with():
         (["x", "x"], "object", CONSTANT),
         ([True, True], "bool", CONSTANT),
         ([dt.datetime(2020, 1, 1)] * 2, None, CONSTANT),
-        ([1, None, 1], "float64", "every entry that is not missing is the same"),
+        ([1, None, 1], "float64", "all entries are equal or missing"),
         ([None, None], "object", EMPTY),
         ([None, None], "float64", EMPTY),
         (["", "  "], "object", EMPTY),
@@ -141,7 +141,7 @@ def test_names_that_only_end_like_a_key(name):
 
 def test_identifiers():
     texts = [f"customer {index}" for index in range(50)]
-    assert plan(texts) == "nearly every text differs (50 of 50)"
+    assert plan(texts) == "nearly every text differs, 50 of 50"
     assert isinstance(plan(texts, "category"), CategoryColumn)
     assert isinstance(plan(texts[:20]), CategoryColumn)
     assert isinstance(plan(texts * 2), CategoryColumn)

@@ -1,4 +1,4 @@
-"""Reading tables: what was written comes back, and what is no table is refused with a reason."""
+"""Reading tables: what was written comes back, and what is not a table is refused with a reason."""
 
 import codecs
 import csv
@@ -86,7 +86,7 @@ def test_round_trip(tmp_path_factory, table, block):
     columns, delimiter, content = table
     path = tmp_path_factory.getbasetemp() / "round_trip.csv"
     path.write_bytes(content)
-    with mock.patch.object(_read, "_BLOCK", block):
+    with mock.patch.object(_read, "_BYTES_PER_BLOCK", block):
         frame = read_table(path, delimiter=delimiter, header=True).frame
     assert list(frame.columns) == list(columns)
     for name, values in columns.items():
@@ -120,10 +120,10 @@ def test_encodings(columns, encoding):
 @pytest.mark.parametrize(
     ("byte", "encoding", "char"), [(b"\x80", "cp1252", "€"), (b"\x81", "latin-1", "\x81")]
 )
-@pytest.mark.parametrize("block", [256, _read._BLOCK])
+@pytest.mark.parametrize("block", [256, _read._BYTES_PER_BLOCK])
 @pytest.mark.parametrize("place", ["header", "first", "far"])
 def test_western_bytes_anywhere(read, monkeypatch, byte, encoding, char, block, place):
-    monkeypatch.setattr(_read, "_BLOCK", block)
+    monkeypatch.setattr(_read, "_BYTES_PER_BLOCK", block)
     parts = {"header": b"", "first": b"", "far": b"", place: byte}
     rows = b"1,x\n" * (FAR // 4)
     table = read(b"a,b%(header)b\n1,x%(first)b\n" % _keys(parts) + rows + b"2,y" + parts["far"])
@@ -146,7 +146,7 @@ def test_a_western_name_far_to_the_right(read):
 
 
 def test_text_that_grows_when_it_is_decoded(columns, monkeypatch):
-    monkeypatch.setattr(_read, "_BLOCK", 16)
+    monkeypatch.setattr(_read, "_BYTES_PER_BLOCK", 16)
     values = ["1", *["€€€€€€€€"] * 40, "x"]
     text = "\n".join(["a,b", *(f"{value},1" for value in values)])
     assert columns(text.encode("cp1252"))["a"] == values
@@ -164,7 +164,7 @@ def test_damaged_utf16(read):
 @pytest.mark.parametrize("last", ["", "END", "ENDEND"])
 @pytest.mark.parametrize("block", [4, 1 << 20])
 def test_line_ends_and_blank_lines(columns, monkeypatch, end, last, block):
-    monkeypatch.setattr(_read, "_BLOCK", block)
+    monkeypatch.setattr(_read, "_BYTES_PER_BLOCK", block)
     text = "ENDENDa,bENDEND1,2END3,4ENDEND5,6" + last
     assert columns(text.replace("END", end)) == {"a": [1, 3, 5], "b": [2, 4, 6]}
 
@@ -177,7 +177,7 @@ def test_quotes(columns):
 @pytest.mark.parametrize("block", range(40, 120, 7))
 @pytest.mark.parametrize("names", ["text,other\n", "other,text\n", "text\n"])
 def test_line_breaks_in_quotes_at_the_end_of_a_block(columns, monkeypatch, block, names):
-    monkeypatch.setattr(_read, "_BLOCK", block)
+    monkeypatch.setattr(_read, "_BYTES_PER_BLOCK", block)
     text = "one, is here\n\ntwo is there\nthree"
     row = names.replace("text", f'"{text}"').replace("other", "1")
     found = columns(names + row * 30, delimiter=",")
@@ -186,7 +186,7 @@ def test_line_breaks_in_quotes_at_the_end_of_a_block(columns, monkeypatch, block
 
 def test_a_quote_that_is_never_closed_loses_no_rows(read, monkeypatch):
     # Arrow, not told of line breaks in quotes, gives 191 rows of the 201 and says nothing.
-    monkeypatch.setattr(_read, "_BLOCK", 64)
+    monkeypatch.setattr(_read, "_BYTES_PER_BLOCK", 64)
     with pytest.raises(TableError, match="row 102 has 1 entry"):
         read("a,b\n" + "1,2\n" * 100 + '"3,1\n' + "1,2\n" * 100)
 
@@ -194,7 +194,7 @@ def test_a_quote_that_is_never_closed_loses_no_rows(read, monkeypatch):
 @pytest.mark.parametrize("block", [64, 1 << 20])
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
 def test_a_quote_that_is_never_closed_in_the_last_column(read, columns, monkeypatch, block, end):
-    monkeypatch.setattr(_read, "_BLOCK", block)
+    monkeypatch.setattr(_read, "_BYTES_PER_BLOCK", block)
     rows = "1,2\n" * 100
     for header, row in ((True, 102), (False, 102)):
         with pytest.raises(TableError, match=f"a quote in row {row} is never closed"):
@@ -216,8 +216,8 @@ def test_a_quote_that_is_never_closed_in_the_last_column(read, columns, monkeypa
 )
 @pytest.mark.parametrize("block", [16, 1 << 20])
 def test_ragged_rows_are_named(read, monkeypatch, block, text, row, entries):
-    monkeypatch.setattr(_read, "_BLOCK", block)
-    with pytest.raises(TableError, match=f"row {row} has {entries} where the first has 2"):
+    monkeypatch.setattr(_read, "_BYTES_PER_BLOCK", block)
+    with pytest.raises(TableError, match=f"row {row} has {entries}, but the first row has 2"):
         read(text)
 
 
@@ -275,7 +275,7 @@ def test_one_column(columns):
 
 
 def test_many_columns(read, monkeypatch):
-    monkeypatch.setattr(_read, "_BLOCK", 1 << 14)  # less than a row
+    monkeypatch.setattr(_read, "_BYTES_PER_BLOCK", 1 << 14)  # less than a row
     names = [f"c{index}" for index in range(10_000)]
     frame = read(",".join(names) + "\n" + ",".join(map(str, range(10_000)))).frame
     assert list(frame.columns) == names
@@ -300,14 +300,14 @@ CHANGES = [
 
 @pytest.mark.parametrize(("early", "late", "first", "last"), CHANGES)
 def test_types_that_change_after_the_first_block(columns, monkeypatch, early, late, first, last):
-    monkeypatch.setattr(_read, "_BLOCK", 64)
+    monkeypatch.setattr(_read, "_BYTES_PER_BLOCK", 64)
     values = columns("a,b\n" + f"{early},1\n" * 100 + f"{late},1\n")["a"]
     assert values == [first] * 100 + [last]
     assert type(values[-1]) is type(last)
 
 
 def test_three_types_in_turn(columns, monkeypatch):
-    monkeypatch.setattr(_read, "_BLOCK", 64)
+    monkeypatch.setattr(_read, "_BYTES_PER_BLOCK", 64)
     rows = ["1,1"] * 50 + ["1.5,2"] * 50 + ["x,3"]
     assert columns("\n".join(["a,b", *rows]))["a"] == ["1"] * 50 + ["1.5"] * 50 + ["x"]
 
@@ -366,7 +366,7 @@ PIECES = [b",", b";", b"\n", b"\r", b'"', b"\t", b" ", b"1", b"-", b".", b"NA", 
 def test_any_bytes_are_a_table_or_refused(tmp_path_factory, pieces, block):
     path = tmp_path_factory.getbasetemp() / "any.csv"
     path.write_bytes(b"".join(pieces))
-    with mock.patch.object(_read, "_BLOCK", block):
+    with mock.patch.object(_read, "_BYTES_PER_BLOCK", block):
         try:
             table = read_table(path)
         except TableError as error:

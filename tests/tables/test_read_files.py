@@ -276,7 +276,7 @@ def test_options_that_cannot_work(read):
     for delimiter in (";;", "", "§", "\n", '"'):
         with pytest.raises(TableError, match="cannot divide columns"):
             read("a;b\n", delimiter=delimiter)
-    with pytest.raises(TableError, match="file_format='excel' is none of csv"):
+    with pytest.raises(TableError, match="file_format='excel' is not one of csv"):
         read("a;b\n", file_format="excel")
 
 

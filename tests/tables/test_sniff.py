@@ -83,7 +83,7 @@ def test_packing(content, kind):
     ids=label,
 )
 def test_what_is_no_table(content, what):
-    with pytest.raises(TableError, match=f"it.csv is no table.*{what}"):
+    with pytest.raises(TableError, match=f"it.csv is not a table.*{what}"):
         sniff.detect_format(content, "it.csv")
 
 

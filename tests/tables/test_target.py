@@ -66,7 +66,7 @@ def test_numbers(values, dtype, numbers):
     assert found.task == "regression"
     assert found.values.dtype == np.float64
     assert found.values.tolist() == list(numbers)
-    assert found.notes == ["'y' holds numbers: regression (--task classification overrules)."]
+    assert found.notes == ["'y' holds numbers: regression (--task classification overrides this)."]
 
 
 @pytest.mark.parametrize("blank", [None, "", "  "])
@@ -134,7 +134,7 @@ def test_forced_regression(values, dtype, numbers):
     ],
 )
 def test_regression_needs_numbers(values, first, count):
-    with pytest.raises(TableError, match=rf"'y' is no number in {count} \(['\"]{first}['\"]"):
+    with pytest.raises(TableError, match=rf"'y' is not a number in {count} \(['\"]{first}['\"]"):
         target(values, "regression")
 
 
@@ -175,5 +175,5 @@ def test_find_column():
         find_column(frame, "year of made", "cars")
     with pytest.raises(TableError, match=r"It has 'Power', 'weight', 'Weight', 'year of make'\."):
         find_column(frame, "zzz", "cars")
-    with pytest.raises(TableError, match=r"'c7', \.\.\.\."):
+    with pytest.raises(TableError, match=r"'c7' and 1 more\."):
         find_column(pd.DataFrame(columns=[f"c{index}" for index in range(9)]), "zzz", "cars")

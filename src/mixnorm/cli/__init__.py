@@ -33,78 +33,76 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        What stands behind ``mixnorm``; None takes it from the command line.
+        The words after ``mixnorm``; None takes them from the command line.
 
     Returns
     -------
     int
-        0 for done, 1 for a problem with the data, 2 for wrong usage, 130 if interrupted before
-        there was anything to keep.
+        0 for success, 1 for a problem with the data, 2 for wrong usage, 130 for an interrupt before
+        there is anything to keep.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    for name in ("stdout", "stderr"):  # where they are closed, output goes nowhere
+    for name in ("stdout", "stderr"):  # if one is closed, its output is discarded
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-    for stream in (sys.stdout, sys.stderr):  # a poor terminal shows less, but ends no command
+    for stream in (sys.stdout, sys.stderr):  # characters that a terminal lacks raise no error
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
         options = build_parser().parse_args(given)
         check_options(options)
-        status = _run(options, given)
+        status = _run_safely(options, given)
         return _flush_output(status)
-    except SystemExit as stop:  # the help or the version was asked for
+    except SystemExit as stop:  # --help or --version
         return int(stop.code or 0)
     except UsageError as error:
-        return _usage(given, str(error))
-    except ModuleNotFoundError as error:  # rich, which shows all other problems
+        return _report_usage(given, str(error))
+    except ModuleNotFoundError as error:  # without rich there is no screen
         problem = _explain_missing_package(error)
         if problem is None or os.environ.get("MIXNORM_DEBUG"):
             raise
         sys.stderr.write(f"mixnorm: {problem}\n")
-        _problem_as_json(given, problem)
+        _print_problem_as_json(given, problem)
         return _BAD_DATA
-    except BrokenPipeError:  # the reader of the result went away: nobody is left to tell
-        _forget_output()
+    except BrokenPipeError:  # the reader of the result went away
+        _discard_output()
         return _DONE
 
 
 def _flush_output(status: int) -> int:
-    """Return the exit status once the output is out, or given up."""
+    """Flush standard output and return the exit status."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         raise
-    except (
-        OSError
-    ):  # told already; at exit Python would try again, and end with a status of its own
-        _forget_output()
+    except OSError:  # reported already; at exit Python would flush again and change the status
+        _discard_output()
         return status or _BAD_DATA
     return status
 
 
-def _forget_output() -> None:
-    """Let what is left of the output go nowhere."""
+def _discard_output() -> None:
+    """Discard the rest of standard output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _run(options: argparse.Namespace, given: list[str]) -> int:
-    """Run the command that was parsed, and turn what can go wrong into one line."""
+def _run_safely(options: argparse.Namespace, given: list[str]) -> int:
+    """Run the command and return its exit status; report an error in one line."""
     from mixnorm.cli.screen import Screen
     from mixnorm.cli.signals import signals_as_interrupts
 
     screen = Screen(json=getattr(options, "json", False), quiet=getattr(options, "quiet", False))
     try:
         with signals_as_interrupts(), warnings.catch_warnings():
-            warnings.showwarning = partial(_remark, screen)
-            _command(options, screen, given)
+            warnings.showwarning = partial(_show_warning, screen)
+            _run_command(options, screen, given)
     except (UsageError, BrokenPipeError):
         raise
     except KeyboardInterrupt:
-        screen.print_problem("interrupted before there was anything to keep")
+        screen.print_problem("interrupted; there is nothing to keep yet")
         return _INTERRUPTED
     except MemoryError:
-        screen.print_problem("not enough memory for this table; give fewer rows or columns")
+        screen.print_problem("not enough memory for this table; use fewer rows or columns")
         return _BAD_DATA
     except Exception as error:
         if os.environ.get("MIXNORM_DEBUG"):
@@ -114,16 +112,18 @@ def _run(options: argparse.Namespace, given: list[str]) -> int:
     return _DONE
 
 
-def _remark(screen: Screen, message: Any, category: type[Warning], *where: Any) -> None:
-    """Print a warning as a line; those of other libraries only if asked to: they name no option."""
+def _show_warning(
+    screen: Screen, message: Warning | str, category: type[Warning], *where: Any
+) -> None:
+    """Print a warning as a line; those of other libraries only for debugging."""
     from mixnorm.exceptions import MixnormWarning
 
     if issubclass(category, MixnormWarning) or os.environ.get("MIXNORM_DEBUG"):
         screen.remark(str(message))
 
 
-def _command(options: argparse.Namespace, screen: Screen, given: list[str]) -> None:
-    """Run the function that the command is called by."""
+def _run_command(options: argparse.Namespace, screen: Screen, given: list[str]) -> None:
+    """Run the function of the command."""
     if options.command == "stream":
         from mixnorm.cli.stream.learn import stream as command
     else:
@@ -133,16 +133,17 @@ def _command(options: argparse.Namespace, screen: Screen, given: list[str]) -> N
     command(options, screen, given)
 
 
-def _usage(given: list[str], message: str) -> int:
+def _report_usage(given: list[str], message: str) -> int:
+    """Print what is wrong with the options, and return the exit status."""
     command = next((word for word in given if not word.startswith("-")), "")
     name = f"mixnorm {command}".strip()
     sys.stderr.write(f"{name}: {message}. See {name} --help.\n")
-    _problem_as_json(given, message)
+    _print_problem_as_json(given, message)
     return _BAD_USAGE
 
 
-def _problem_as_json(given: list[str], problem: str) -> None:
-    """Print a problem as JSON where the options, which may be wrong, ask for that."""
+def _print_problem_as_json(given: list[str], problem: str) -> None:
+    """Print a problem as JSON if ``--json`` is among the words, even if others are wrong."""
     if "--json" in given:
         import json
 
@@ -150,7 +151,7 @@ def _problem_as_json(given: list[str], problem: str) -> None:
 
 
 def _explain_missing_package(error: Exception) -> str | None:
-    """Return what to type where a package of the extra is missing; None for other errors."""
+    """Return what to type if a package of the extra is missing; None for other errors."""
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if not isinstance(error, ModuleNotFoundError) or package not in _EXTRA:
         return None
@@ -158,7 +159,7 @@ def _explain_missing_package(error: Exception) -> str | None:
 
 
 def _format_exception(error: Exception) -> str:
-    """Return an error in one line: ours as they are, others with what they are."""
+    """Return an error in one line; an unexpected one with its type."""
     from mixnorm.exceptions import MixnormError
 
     if isinstance(error, OSError) and error.strerror:

@@ -1,4 +1,4 @@
-"""``mixnorm advise``: which norm to use on a table."""
+"""``mixnorm advise``: compare norms on a table."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from mixnorm import __version__
-from mixnorm._files import written_whole
+from mixnorm._files import write_atomically
 from mixnorm.cli.arguments.parser import UsageError
-from mixnorm.cli.data import TrainingData
+from mixnorm.cli.data import TrainingTable
 from mixnorm.cli.screen import Screen
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def collect_advice_facts(
-    advice: Advice, data: TrainingData, command: Sequence[str]
+    advice: Advice, data: TrainingTable, command: Sequence[str]
 ) -> dict[str, Any]:
-    """Return what was found as plain values."""
+    """Return the comparison as plain values."""
     return {
         "table": data.name,
         "target": data.target,
@@ -44,13 +44,13 @@ def collect_advice_facts(
     }
 
 
-def compare_norms(data: TrainingData, options: argparse.Namespace, screen: Screen) -> Advice:
-    """Compare norms, and show that it goes on."""
+def compare_norms(data: TrainingTable, options: argparse.Namespace, screen: Screen) -> Advice:
+    """Compare norms, with a status line."""
     from mixnorm.advice import advise
 
     if options.weight is not None:
         raise UsageError(
-            "mixnorm advise cannot use weights; replace --weight COLUMN by --drop COLUMN"
+            "mixnorm advise cannot use weights; use --drop COLUMN instead of --weight COLUMN"
         )
     with screen.status("comparing norms"):
         return advise(
@@ -59,16 +59,15 @@ def compare_norms(data: TrainingData, options: argparse.Namespace, screen: Scree
 
 
 def write_advice_page(advice: Advice, facts: dict[str, Any], place: str) -> None:
-    """Write the page about advice."""
+    """Write the HTML page of a comparison."""
     from mixnorm.display import advice_page
 
-    made = [f"{facts['command']}", *facts["notes"]]
     page = advice_page(
         advice,
         title=f"Which norm to use for {facts['target']} in {facts['table']}",
         version=facts["version"],
         created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
-        made=made,
+        made=[facts["command"], *facts["notes"]],
     )
-    with written_whole(place) as file:
+    with write_atomically(place) as file:
         file.write(page.encode())

@@ -1,4 +1,4 @@
-"""The commands: each reads its options, does one thing, and says what it did."""
+"""The commands: each reads its options, does one thing, and reports it."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from typing import Any
 
 import numpy as np
 from rich.table import Table as RichTable
+from sklearn.base import BaseEstimator
 
-from mixnorm._files import written_whole
+from mixnorm._files import write_atomically
 from mixnorm.cli.advise import collect_advice_facts, compare_norms, write_advice_page
 from mixnorm.cli.arguments.parser import UsageError, build_parser
-from mixnorm.cli.data import TrainingData, load_training_data
+from mixnorm.cli.data import TrainingTable, load_training_data
 from mixnorm.cli.demo import demo as demo
 from mixnorm.cli.full import AllColumnsFit, fit_all_columns
 from mixnorm.cli.held_out import mean_error
-from mixnorm.cli.screen import Screen, format_error, safe, write_output
+from mixnorm.cli.screen import Screen, escape_text, format_error, write_output
 from mixnorm.cli.search import SearchOutcome, search_sizes
 from mixnorm.cli.signals import ignore_interrupts
-from mixnorm.cli.stream.show import predict_rows, show_other, show_stream
+from mixnorm.cli.stream.show import PredictedTable, predict_rows, show_other, show_stream
 from mixnorm.cli.summary import (
+    collect_facts,
     describe_cost,
     describe_size,
-    error_name,
-    facts,
     list_path_rows,
     make_report,
     select_plain_parameters,
@@ -46,11 +46,13 @@ from mixnorm.tables import (
     compare_labels,
     detect_decimal_mark,
     find_column,
+    join_names,
     pluralize,
     read_table,
 )
 
-_MOST_SHOWN = 40
+# Rows of a path and names of columns that are printed.
+_MOST_ROWS_SHOWN = 40
 # Facts of a search that ``mixnorm path`` prints as JSON.
 _SEARCHED = (
     "table", "target", "task", "rows", "columns", "pool", "error_name", "null_error", "folds",
@@ -59,14 +61,14 @@ _SEARCHED = (
 
 
 def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
-    """``mixnorm fit``: search, write the model and the report, print what was found."""
+    """``mixnorm fit``: search, write the model and the report, and print the result."""
     place = choose_model_path(options)
-    data = _read(options, screen)
+    data = _read_table(options, screen)
     found = search_sizes(data, options, screen, whole=options.report is not None)
-    full = _full(data, found, options, screen)
+    full = _fit_all_columns(data, found, options, screen)
     written = {"model": str(place)}
     with ignore_interrupts():
-        told = facts(data, found, command, full)
+        told = collect_facts(data, found, command, full)
         save(TableModel(data.target, data.task, data.encoder, found.model, told), place)
         if options.report is not None:
             size = place.stat().st_size if place.is_file() else 0
@@ -78,19 +80,19 @@ def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> 
     screen.print_json({**told, **written})
 
 
-def choose_model_path(options: argparse.Namespace) -> Path:
-    """Return where the model goes; a name made up here never replaces a file."""
-    if options.model is not None:
-        return Path(options.model)
+def choose_model_path(options: argparse.Namespace, *, resume: bool = False) -> Path:
+    """Return the path of the model file; without ``resume`` a default name replaces no file."""
     stem = Path(options.file).name.split(".")[0] or "model"
-    place = Path(f"{stem}.mixnorm")
-    if place.exists():
+    place = Path(options.model or f"{stem}.mixnorm")
+    if resume and not place.exists():
+        raise UsageError(f"--resume: there is no model {place}; leave --resume out to start one")
+    if options.model is None and place.exists() and not resume:
         raise UsageError(f"{place} exists; give --model {place} to replace it, or another name")
     return place
 
 
-def _read(options: argparse.Namespace, screen: Screen) -> TrainingData:
-    """Read the table, and tell what was found in it."""
+def _read_table(options: argparse.Namespace, screen: Screen) -> TrainingTable:
+    """Read the table, and print notes about it."""
     with screen.status(f"reading {options.file}"):
         data = load_training_data(options)
     columns = len(data.encoder.names)
@@ -103,17 +105,17 @@ def _read(options: argparse.Namespace, screen: Screen) -> TrainingData:
     return data
 
 
-def _full(
-    data: TrainingData, found: SearchOutcome, options: argparse.Namespace, screen: Screen
+def _fit_all_columns(
+    data: TrainingTable, found: SearchOutcome, options: argparse.Namespace, screen: Screen
 ) -> AllColumnsFit | None:
-    """Fit models with all columns for the report, unless the user is in a hurry."""
+    """Fit models with all columns for the report, unless interrupted."""
     if options.report is None or found.interrupted:
         return None
     try:
         with screen.status("fitting models with all columns, for comparison"):
             return fit_all_columns(data, found)
     except KeyboardInterrupt:
-        screen.remark("The models with all columns were skipped.")
+        screen.remark("Interrupted: the report has no models with all columns.")
         return None
 
 
@@ -126,9 +128,9 @@ def _print_fit(
     if found.interrupted:
         screen.say(found.interrupted)
     word = told["word"]
-    screen.show(_path_table(told["path"], task, None, word))
+    screen.show(_make_path_table(told["path"], task, None, word))
     _say_replaced(told, screen)
-    screen.say(f"{describe_size(told)}: {_measured_text(told, task)}")
+    screen.say(f"{describe_size(told)}: {_describe_error(told, task)}")
     if full is not None:
         all_ = pluralize(full.n_features, word if word == "feature" else "column")
         screen.say(f"All {all_}: {format_error(full.error, task)} ({full.note}).")
@@ -137,43 +139,43 @@ def _print_fit(
     _say_how(told, screen)
 
 
-def _measured_text(told: dict[str, Any], task: str) -> str:
+def _describe_error(told: dict[str, Any], task: str) -> str:
     """Return the held-out error of a model in words."""
     spread, word = format_error(told["standard_error"], task), told.get("word", "feature")
-    said = (
+    text = (
         f"{told['error_name']} {format_error(told['error'], task)} ± {spread} on held-out rows, "
         f"{format_error(told['null_error'], task)} without {word}s."
     )
     if told["error"] >= told["null_error"]:
-        said += f" The model does no better than one without {word}s."
-    return said
+        text += f" The model does no better than one without {word}s."
+    return text
 
 
 def _say_how(told: dict[str, Any], screen: Screen) -> None:
-    """Say why this size, what the errors are, and whose; older files do not tell it all."""
+    """Print how size and errors were found; files of older versions lack some of it."""
     for key in ("how_chosen", "how_measured", "how_folds"):
         if told.get(key):
             screen.say(told[key])
 
 
 def _say_replaced(told: dict[str, Any], screen: Screen) -> None:
-    """Say what a model consists of, where replacements made that another than what was chosen."""
+    """Print the features of a model if replacement steps changed earlier choices."""
     names = told.get("replaced")
     if names:
-        shown = _first(names, _MOST_SHOWN)
+        shown = join_names(names, _MOST_ROWS_SHOWN)
         screen.say(f"Earlier choices were replaced; the {told['word']}s are now: {shown}")
 
 
 def path(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """``mixnorm path``: print the curve and the size it suggests."""
-    data = _read(options, screen)
+    data = _read_table(options, screen)
     found = search_sizes(data, options, screen, whole=True)
-    rows, told = list_path_rows(data, found), facts(data, found, command, None)
-    screen.show(_path_table(rows, data.task, found.chosen, data.word))
+    rows, told = list_path_rows(data, found), collect_facts(data, found, command, None)
+    screen.show(_make_path_table(rows, data.task, found.chosen, data.word))
     if found.interrupted:
-        screen.say("The search was interrupted; this is what it had reached.")
+        screen.say("The search was interrupted; these are its results so far.")
     screen.say(
-        f"Suggested: {pluralize(found.chosen, data.word)}, {_measured_text(told, data.task)}"
+        f"Suggested: {pluralize(found.chosen, data.word)}, {_describe_error(told, data.task)}"
     )
     _say_how(told, screen)
     document = {name: told[name] for name in _SEARCHED}
@@ -181,7 +183,7 @@ def path(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
     screen.print_json(document)
 
 
-def _path_table(
+def _make_path_table(
     rows: list[dict[str, Any]], task: str, marked: int | None, word: str = "feature"
 ) -> RichTable:
     """Return the path as a table for the terminal."""
@@ -189,23 +191,23 @@ def _path_table(
     widest = 40 if word == "feature" else 60
     table.add_column(f"{word}s", justify="right", no_wrap=True, min_width=8)
     table.add_column("added", no_wrap=True, overflow="ellipsis", max_width=widest)
-    counts = any(row.get("folds") is not None for row in rows)  # older files have none
+    counts = any(row.get("folds") is not None for row in rows)  # files of older versions have none
     if counts:
         table.add_column("folds", justify="right", no_wrap=True)
     table.add_column("training loss", justify="right", no_wrap=True)
     table.add_column("held-out error", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
-    shown = rows if len(rows) <= _MOST_SHOWN else rows[: _MOST_SHOWN - 1] + rows[-1:]
+    shown = rows if len(rows) <= _MOST_ROWS_SHOWN else rows[: _MOST_ROWS_SHOWN - 1] + rows[-1:]
     largest = max((row["error"] or 0.0 for row in rows), default=0.0) or 1.0
     for row in shown:
-        error = format_error(row["error"], task)
+        name, error = row["name"], format_error(row["error"], task)
         if row["standard_error"] is not None:
             error += f" ± {format_error(row['standard_error'], task)}"
         bar = "█" * max(1, round(12 * (row["error"] or 0.0) / largest))
         hint = " ← suggested" if row["features"] == marked else ""
         table.add_row(
             str(row["features"]),
-            safe(row["name"] + ("" if row["kind"] in ("number", word) else f", {row['kind']}")),
+            escape_text(name if row["kind"] in ("number", word) else f"{name}, {row['kind']}"),
             *([str(row["folds"])] if counts else []),
             format_error(row["loss"], "regression"),
             error,
@@ -216,128 +218,113 @@ def _path_table(
 
 def predict(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """``mixnorm predict``: apply a model to a new table."""
-    model = _loaded(options.model)
+    model = _load_model(options.model)
     if isinstance(model, StreamModel):
-        rows = predict_rows(model, options)
-        told = {} if rows.error is None else {"error": rows.error, "text": rows.text}
-        _write_predictions(rows.columns, rows.notes, told, options, screen)
-        return
-    if options.format == "jsonl":
-        raise UsageError("--format jsonl is for models of mixnorm stream")
-    if options.features is not None:
-        model = _smaller(model, options.features)
-    if options.probabilities and model.classes is None:
-        raise UsageError("--probabilities is for classification; the model predicts numbers")
-    sparse = isinstance(model.encoder, SparseEncoder)
-    table = read_table(
-        options.file,
-        file_format=options.format or ("libsvm" if sparse else None),
-        delimiter=options.delimiter,
-        header=options.header,
-        expect=model.needed,
-        zero_based=model.encoder.zero_based if isinstance(model.encoder, SparseEncoder) else None,
-        texts=model.texts,
-        keep=options.keep,
-    )
-    found = model.apply(table)
-    for note in table.notes:
-        screen.remark(note)
-    columns = _kept(table, options.keep)
-    columns["prediction"] = found.values
-    if options.probabilities and model.classes is not None and found.probabilities is not None:
-        for label, chances in zip(model.classes, found.probabilities.T, strict=True):
-            columns[f"probability {label}"] = chances
-    told = _measured(model, table, found.values)
-    _write_predictions(columns, found.notes, told, options, screen)
-
-
-def _write_predictions(
-    columns: dict[str, Any],
-    notes: list[str],
-    told: dict[str, Any],
-    options: argparse.Namespace,
-    screen: Screen,
-) -> None:
-    """Write predictions where they are wanted, with what was found out about them."""
-    count = len(columns["prediction"])
-    for note in notes:
-        screen.remark(note)
-    if told:
-        screen.remark(told["text"])
-    if options.output is not None:
-        with written_whole(options.output) as file:
-            file.write(_csv(columns).encode())
-        screen.say(f"{pluralize(count, 'prediction')} written to {options.output}.")
-    elif not screen.json:
-        write_output(_csv(columns))
-    document: dict[str, Any] = {"rows": count, "notes": notes}
-    if told:
-        document["error"] = told["error"]
-    if options.output is None:
-        document["columns"] = columns
+        found = predict_rows(model, options)
     else:
+        found = _predict_table(model, options)
+    count = len(found.columns["prediction"])
+    for note in [*found.notes, found.text]:
+        if note:
+            screen.remark(note)
+    document: dict[str, Any] = {"rows": count, "notes": found.notes}
+    if found.error is not None:
+        document["error"] = found.error
+    if options.output is not None:
+        with write_atomically(options.output) as file:
+            file.write(_format_csv(found.columns).encode())
+        screen.say(f"{pluralize(count, 'prediction')} written to {options.output}.")
         document["output"] = options.output
+    else:
+        document["columns"] = found.columns
+        if not screen.json:
+            write_output(_format_csv(found.columns))
     screen.print_json(document)
 
 
-def _loaded(place: str) -> TableModel | StreamModel:
+def _predict_table(model: TableModel, options: argparse.Namespace) -> PredictedTable:
+    """Predict for a table with a model of ``mixnorm fit``."""
+    if options.format == "jsonl":
+        raise UsageError("--format jsonl applies only to models of mixnorm stream")
+    if options.features is not None:
+        model = _truncate(model, options.features)
+    if options.probabilities and model.classes is None:
+        raise UsageError("--probabilities needs a classifier, but the model predicts numbers")
+    zero_based = model.encoder.zero_based if isinstance(model.encoder, SparseEncoder) else None
+    table = read_table(
+        options.file,
+        file_format=options.format or (None if zero_based is None else "libsvm"),
+        delimiter=options.delimiter,
+        header=options.header,
+        expect=model.needed,
+        zero_based=zero_based,
+        texts=model.texts,
+        keep=options.keep,
+    )
+    applied = model.apply(table)
+    columns = _copy_columns(table, options.keep)
+    columns["prediction"] = applied.values
+    found = PredictedTable(columns, [*table.notes, *applied.notes])
+    if options.probabilities and model.classes is not None and applied.probabilities is not None:
+        found.add_probabilities(model.classes, applied.probabilities)
+    _measure(model, table, found)
+    return found
+
+
+def _load_model(place: str) -> TableModel | StreamModel:
     model = load(place)
     if not isinstance(model, (TableModel, StreamModel)):
         raise ModelFileError(
-            f"{place} holds a {type(model).__name__} saved from Python, which does not know how to "
-            "read tables; use mixnorm.load in Python, or mixnorm fit."
+            f"{place} holds a {type(model).__name__} saved from Python, which cannot read tables; "
+            "use mixnorm.load in Python, or mixnorm fit."
         )
     return model
 
 
-def _smaller(model: TableModel, size: int) -> TableModel:
+def _truncate(model: TableModel, size: int) -> TableModel:
     if size > model.size:
         word = model.facts.get("word", "feature")
-        raise TableError(f"The model has {pluralize(model.size, word)}, not {size}.")
+        raise TableError(f"The model has only {pluralize(model.size, word)}, not {size}.")
     return model.truncate(size)
 
 
-def _kept(table: Table | SparseTable, names: list[str]) -> dict[str, Any]:
-    """Return the columns of the table that the user wants beside the predictions."""
-    if names and isinstance(table, SparseTable):
-        raise UsageError("--keep has no meaning for a LIBSVM file, whose columns have no names")
+def _copy_columns(table: Table | SparseTable, names: list[str]) -> dict[str, Any]:
+    """Return the columns of the table to write beside the predictions."""
     if isinstance(table, SparseTable):
+        if names:
+            raise UsageError("--keep needs column names, which a LIBSVM file does not have")
         return {}
     for name in names:
-        if name == "prediction" or name.startswith("probability "):
-            raise UsageError(f"--keep {name}: the output has a column of that name itself")
         find_column(table.frame, name, table.name, table.repeated)
     return {name: table.kept[name] for name in names if name in table.kept}
 
 
-def _measured(model: TableModel, table: Any, found: np.ndarray) -> dict[str, Any]:
-    """Return the error on a table that has its targets; nothing if it has none."""
+def _measure(model: TableModel, table: Table | SparseTable, found: PredictedTable) -> None:
+    """Add the error to predictions for a table that has its targets."""
     import pandas as pd
 
     if isinstance(table, SparseTable):
-        values = pd.Series(table.labels, name=model.target)
+        values, mark = pd.Series(table.labels, name=model.target), ""
     elif model.target in table.frame.columns and model.target not in table.repeated:
-        values = table.frame[model.target]
+        values, mark = table.frame[model.target], detect_decimal_mark(table.frame)
     else:
-        return {}
+        return
+    guess, unknown = found.columns["prediction"], list[str]()
     if model.classes is not None:
-        rows, wrong, unknown = compare_labels(values, found, model.classes)
+        rows, wrong, unknown = compare_labels(values, guess, model.classes)
         error = float(np.mean(wrong)) if len(rows) else math.nan
     else:
-        mark = "" if isinstance(table, SparseTable) else detect_decimal_mark(table.frame)
         truth = as_target_numbers(values, mark)
-        rows, unknown = np.flatnonzero(np.isfinite(truth)), []
-        error = mean_error(truth[rows], found[rows], None, model.task) if len(rows) else math.nan
+        rows = np.flatnonzero(np.isfinite(truth))
+        error = mean_error(truth[rows], guess[rows], None, model.task) if len(rows) else math.nan
     if not len(rows):
-        return {}
-    shown = f"{error_name(model.task)} {format_error(error, model.task)}"
-    text = f"The table has the target: {shown} on {pluralize(len(rows), 'row')}."
+        return
+    found.set_error(error, model.task, len(rows))
     if unknown:
-        text += f" Labels that training did not have: {', '.join(unknown[:5])}."
-    return {"error": error, "text": text}
+        found.text += f" Labels that training did not have: {join_names(unknown, 5)}."
 
 
-def _csv(columns: dict[str, Any]) -> str:
+def _format_csv(columns: dict[str, Any]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -347,7 +334,7 @@ def _csv(columns: dict[str, Any]) -> str:
 
 
 def show(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
-    """``mixnorm show``: say what a model is."""
+    """``mixnorm show``: describe a model."""
     model = load(options.model)
     size = Path(options.model).stat().st_size
     if isinstance(model, StreamModel):
@@ -360,7 +347,7 @@ def show(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
     classes = None if model.classes is None else [str(label) for label in model.classes]
     screen.say(f"{options.model}: {kind}, predicts {model.target!r} ({model.task}).")
     if classes is not None:
-        screen.say(f"{len(classes)} classes: {_first(classes, 10)}")
+        screen.say(f"{len(classes)} classes: {join_names(classes, 10)}")
     told = {**model.facts, "bytes": size}
     _say_facts(model, told, screen)
     document = {"estimator": kind, "parameters": select_plain_parameters(model.estimator)}
@@ -368,22 +355,22 @@ def show(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
 
 
 def _say_facts(model: TableModel, told: dict[str, Any], screen: Screen) -> None:
-    """Say what was measured, what a prediction needs, and how the model was made."""
+    """Print errors, the needs of a prediction, and how the model was made."""
     word, needed = told.get("word", "feature"), model.needed
-    screen.show(_path_table(told.get("path", []), model.task, None, word))
+    screen.show(_make_path_table(told.get("path", []), model.task, None, word))
     _say_replaced(told, screen)
     if told.get("interrupted"):
         screen.say(told["interrupted"])
     if "error" in told:
-        measured = _measured_text(told, model.task)
+        measured = _describe_error(told, model.task)
         screen.say(measured[0].upper() + measured[1:])
     _say_how(told, screen)
     screen.say(
         f"A prediction needs {pluralize(len(needed), 'column')} of the table and "
         f"{describe_cost(model.estimator)}; the file has {told['bytes']:,} bytes."
     )
-    if word != "feature":  # whose names are not those of columns
-        screen.say(f"Columns: {_first(needed, _MOST_SHOWN)}")
+    if word != "feature":  # names of features are not names of columns
+        screen.say(f"Columns: {join_names(needed, _MOST_ROWS_SHOWN)}")
     if "created" in told:
         screen.say(
             f"Made {told['created']} with mixnorm {told['version']} from {told['table']} "
@@ -392,20 +379,15 @@ def _say_facts(model: TableModel, told: dict[str, Any], screen: Screen) -> None:
         screen.say(f"  {told['command']}")
 
 
-def _first(names: list[str], most: int) -> str:
-    """Return the first names as a list."""
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
-
-
-def _show_estimator(model: Any, place: str, size: int, screen: Screen) -> None:
-    """Say what an estimator saved from Python is."""
+def _show_estimator(model: BaseEstimator, place: str, size: int, screen: Screen) -> None:
+    """Describe an estimator that was saved from Python."""
     if any(getattr(model, name, None) is None for name in ("selected_", "cost_")):
         show_other(model, place, size, screen)
         return
     names = getattr(model, "feature_names_in_", None)
     chosen = [int(index) for index in model.selected_]
     shown = chosen if names is None else [str(names[index]) for index in chosen]
-    made = _made_of_columns(model, names)
+    made = _describe_atoms(model, names)
     told = {
         "estimator": type(model).__name__,
         "features": shown,
@@ -416,17 +398,17 @@ def _show_estimator(model: Any, place: str, size: int, screen: Screen) -> None:
         **({"made_of_them": made} if made else {}),
     }
     screen.say(f"{place}: {told['estimator']}, saved from Python.")
-    screen.say(f"{len(chosen)} of {told['columns']} columns, in the order they were chosen:")
+    screen.say(f"{len(chosen)} of {told['columns']} columns, in the order of choice:")
     screen.say("  " + ", ".join(map(str, shown)))
     if made:
-        screen.say(f"{pluralize(len(made), 'feature')} made of them, in that order too:")
+        screen.say(f"{pluralize(len(made), 'feature')} made of these columns, in the same order:")
         screen.say("  " + ", ".join(made))
     screen.say(f"A prediction needs {describe_cost(model)}; the file has {size:,} bytes.")
     screen.print_json(told)
 
 
-def _made_of_columns(model: Any, names: Any) -> list[str]:
-    """Return the features of an estimator in words, where they are no plain columns."""
+def _describe_atoms(model: BaseEstimator, names: Sequence[str] | None) -> list[str]:
+    """Return the atoms of an estimator in words, unless they are columns."""
     found = getattr(model, "model_", None)
     if not isinstance(found, PathModel) or not found.size or found.pool.plain:
         return []
@@ -436,8 +418,8 @@ def _made_of_columns(model: Any, names: Any) -> list[str]:
 
 
 def advise(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
-    """``mixnorm advise``: compare norms, print the table, and write the page."""
-    data = _read(options, screen)
+    """``mixnorm advise``: compare norms, print the table, and write the report."""
+    data = _read_table(options, screen)
     found = compare_norms(data, options, screen)
     told = collect_advice_facts(found, data, command)
     for line in str(found).splitlines():
@@ -451,7 +433,7 @@ def advise(options: argparse.Namespace, screen: Screen, command: Sequence[str]) 
 
 
 def completion(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
-    """``mixnorm completion``: print the script."""
+    """``mixnorm completion``: print the completion script of a shell."""
     import shtab
 
     write_output(shtab.complete(build_parser(), shell=options.shell) + "\n")

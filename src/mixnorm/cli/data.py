@@ -1,10 +1,10 @@
-"""From the options of a command to a matrix and its targets."""
+"""The training table of a command: read, checked, and encoded as a matrix with targets."""
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,34 +22,38 @@ from mixnorm.tables import (
     describe_encoding,
     detect_decimal_mark,
     find_column,
+    join_names,
     pluralize,
     read_table,
     read_target,
 )
 
-_LEAST_ROWS = 4
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LEAST_ROWS_TO_LEARN = 4
 
 
 @dataclass
-class TrainingData:
-    """What a search learns from.
+class TrainingTable:
+    """A table to learn from.
 
     Parameters
     ----------
     name : str
-        What to call the table.
+        The name of the table in messages.
     target, task : str
-        The column to predict, and whether it holds labels or numbers.
+        The column to predict, and the task.
     X, y : array
         The matrix and the targets of the rows that have one.
     weight : ndarray or None
         Sample weights.
     encoder : TableEncoder or SparseEncoder
-        What made the matrix.
+        The encoder that made the matrix.
     notes : list of str
-        What was found out and done, one sentence each.
+        Findings and changes, one sentence each.
     pool : str
-        What features are made of the columns.
+        The value of ``--pool``.
     """
 
     name: str
@@ -64,12 +68,12 @@ class TrainingData:
 
     @property
     def word(self) -> str:
-        """What a feature is called."""
+        """The word for a feature."""
         return FEATURE_WORDS[self.pool]
 
 
-def load_training_data(options: argparse.Namespace) -> TrainingData:
-    """Read the table that the options name, and turn it into numbers."""
+def load_training_data(options: argparse.Namespace) -> TrainingTable:
+    """Read and encode the table that the options name."""
     expect = [name for name in (options.target, options.weight) if name]
     table = read_table(
         options.file,
@@ -79,103 +83,92 @@ def load_training_data(options: argparse.Namespace) -> TrainingData:
         expect=expect,
     )
     if isinstance(table, SparseTable):
-        return _sparse_data(table, options)
-    return _frame_data(table, options)
+        data = _encode_sparse(table, options)
+    else:
+        data = _encode_frame(table, options)
+    if options.pool == "pieces":
+        data.notes.append("Numbers are divided by their standard deviations.")
+    return data
 
 
-def _frame_data(table: Table, options: argparse.Namespace) -> TrainingData:
+def _encode_frame(table: Table, options: argparse.Namespace) -> TrainingTable:
     frame = table.frame
     if options.target is None:
         names = ", ".join(str(name) for name in frame.columns[:12])
-        raise UsageError(f"--target is needed; {table.name} has the columns {names}")
+        raise UsageError(f"--target is missing; {table.name} has the columns {names}")
     if not len(frame):
         raise TableError(f"{table.name} has a header but no rows.")
     mark = detect_decimal_mark(frame)
-    target = _target(table, mark, options)
+    target = read_target(frame[_find(table, options.target)], options.task, mark)
+    _check_targets(target, table.name)
     weights = [] if options.weight is None else [_find(table, options.weight)]
-    weight = _weights(frame, weights[0], mark) if weights else None
+    weight = _read_weights(frame, weights[0], mark) if weights else None
     dropped = [_find(table, name) for name in options.drop]
     if target.name in dropped:
         raise UsageError(f"--drop names the target {target.name!r}")
-    named = {
-        option: [_find(table, name) for name in getattr(options, option)]
-        for option in ("number", "category")
-    }
     rest = frame.drop(columns=list({target.name, *dropped, *weights}))
     if len(target.rows) < len(frame):
         rest = rest.iloc[target.rows]
         weight = None if weight is None else weight[target.rows]
     encoder = TableEncoder.plan(
         rest,
-        numbers=named["number"],
-        categories=named["category"],
+        numbers=[_find(table, name) for name in options.number],
+        categories=[_find(table, name) for name in options.category],
         standardise=options.pool == "pieces",
     )
     if not encoder.columns:
-        raise TableError(_nothing_to_learn_from(table.name, target.name, encoder))
+        raise TableError(_explain_no_columns(table.name, target.name, encoder))
     check_size(options.pool, len(rest), encoder.width)
     matrix, gaps = encoder.encode(rest)
-    together = options.pool == "columns"
-    notes = [
-        *table.notes,
-        *target.notes,
-        *describe_encoding(encoder, gaps, len(rest), together=together),
-    ]
-    found = (target.name, target.task, matrix, target.values, weight, encoder)
-    return TrainingData(table.name, *found, [*notes, *_scaled(options.pool)], options.pool)
+    notes = describe_encoding(encoder, gaps, len(rest), together=options.pool == "columns")
+    found = (table.name, target.name, target.task, matrix, target.values, weight, encoder)
+    return TrainingTable(*found, [*table.notes, *target.notes, *notes], options.pool)
 
 
 def _find(table: Table, name: str) -> str:
     return find_column(table.frame, name, table.name, table.repeated)
 
 
-def _target(table: Table, mark: str, options: argparse.Namespace) -> Target:
-    target = read_target(table.frame[_find(table, options.target)], options.task, mark)
-    _check_targets(target, table.name)
-    return target
-
-
 def _check_targets(target: Target, name: str) -> None:
-    """Raise unless there is something to learn."""
-    if len(target.values) < _LEAST_ROWS:
+    """Raise unless there are enough rows and two different targets."""
+    if len(target.values) < _LEAST_ROWS_TO_LEARN:
         rows = pluralize(len(target.values), "row")
         raise TableError(
-            f"{name} has {rows} with a target; learning needs at least {_LEAST_ROWS}, and is "
-            "worth it from a few dozen."
+            f"{name} has {rows} with a target; learning needs at least {_LEAST_ROWS_TO_LEARN}, and "
+            "works well with a few dozen or more."
         )
     values = np.unique(target.values)
     if len(values) < 2:
         kind = "class" if target.task == "classification" else "value"
         raise TableError(
-            f"The target {target.name!r} has only one {kind}, {values[0]}: there is nothing to "
-            "tell apart."
+            f"The target {target.name!r} has only one {kind}, {values[0]}; learning needs two."
         )
 
 
-def _weights(frame: Any, column: str, mark: str) -> np.ndarray:
+def _read_weights(frame: pd.DataFrame, column: str, mark: str) -> np.ndarray:
     weight = as_target_numbers(frame[column], mark)
-    if not np.all(np.isfinite(weight) & (weight >= 0)):
+    valid = np.isfinite(weight) & (weight >= 0)
+    if not valid.all():
         raise TableError(
-            f"The weights {column!r} must be numbers of at least 0 in every row; "
-            f"row {int(np.argmin(np.isfinite(weight) & (weight >= 0))) + 1} is not."
+            f"The weights {column!r} must be numbers of at least 0 in every row; the weight in row "
+            f"{int(np.argmin(valid)) + 1} is not."
         )
     if not weight.any():
         raise TableError(f"The weights {column!r} are zero in every row.")
     return weight
 
 
-def _nothing_to_learn_from(table: str, target: str, encoder: TableEncoder) -> str:
+def _explain_no_columns(table: str, target: str, encoder: TableEncoder) -> str:
     if not encoder.left_out:
         return (
-            f"{table} has no column beside {target!r} to learn from. If it should have, name the "
-            "delimiter with --delimiter."
+            f"{table} has no column except {target!r}. If this is wrong, name the delimiter with "
+            "--delimiter."
         )
-    reasons = "; ".join(f"{name}: {reason}" for name, reason in encoder.left_out[:4])
-    more = f"; and {len(encoder.left_out) - 4} more" if len(encoder.left_out) > 4 else ""
-    return f"{table} has no column to learn from ({reasons}{more})."
+    reasons = join_names([f"{name}: {reason}" for name, reason in encoder.left_out], 4)
+    return f"{table} has no column to learn from ({reasons})."
 
 
-def _sparse_data(table: SparseTable, options: argparse.Namespace) -> TrainingData:
+def _encode_sparse(table: SparseTable, options: argparse.Namespace) -> TrainingTable:
     import pandas as pd
 
     unused = ("target", "weight", "drop", "category", "number")
@@ -191,13 +184,5 @@ def _sparse_data(table: SparseTable, options: argparse.Namespace) -> TrainingDat
     encoder = SparseEncoder.plan(table, standardise=options.pool == "pieces")
     check_size(options.pool, table.matrix.shape[0], encoder.width)
     matrix, _ = encoder.encode(table)
-    notes = [*table.notes, *target.notes, *_scaled(options.pool)]
-    found = (target.name, target.task, matrix, target.values, None, encoder)
-    return TrainingData(table.name, *found, notes, options.pool)
-
-
-def _scaled(pool: str) -> list[str]:
-    """Say what was done to the columns for a pool that measures distances."""
-    if pool != "pieces":
-        return []
-    return ["Numbers are divided by their standard deviations, to measure distances between rows."]
+    found = (table.name, target.name, target.task, matrix, target.values, None, encoder)
+    return TrainingTable(*found, [*table.notes, *target.notes], options.pool)

@@ -1,4 +1,4 @@
-"""``mixnorm demo``: which few pixels tell ten digits apart? The main job, on embedded data."""
+"""``mixnorm demo``: fit and predict on the digits of scikit-learn with a few pixels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from mixnorm.cli.screen import Screen
 
-_SIZE = 20
+_NUMBER_OF_PIXELS = 20
 
 
 def demo(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
@@ -23,25 +23,25 @@ def demo(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
     places = {name: str(folder / name) for name in _FILES}
     training, new = _write_digits(places["digits.csv"], places["new.csv"])
     screen.say(
-        f"{training} images of digits, 8 x 8 pixels each, are in {places['digits.csv']}, "
-        f"{new} more in {places['new.csv']}."
+        f"{training} images of digits, 8 x 8 pixels each, are in {places['digits.csv']}; "
+        f"{new} more are in {places['new.csv']}."
     )
     parser, inner = build_parser(), _Gathering(json=options.json, quiet=options.quiet)
-    for words in _steps(places):
+    for words in _list_commands(places):
         screen.say()
         screen.say("$ mixnorm " + " ".join(words))
         chosen = parser.parse_args(words)
         getattr(_commands, chosen.command)(chosen, inner, words)
     model = load(places["digits.mixnorm"])
     screen.say("\nThe pixels, in the order in which they were chosen:\n")
-    screen.say(_picture(model.needed))
+    screen.say(_draw_pixels(model.needed))
     screen.say(f"\nOpen {places['report.html']} in a browser for the report.")
     fit, predict = inner.gathered
     screen.print_json({"folder": str(folder), "files": places, "fit": fit, "predict": predict})
 
 
 class _Gathering(Screen):
-    """Keeps what the commands of the demo would print as JSON, which is to be one object."""
+    """A screen that keeps the JSON results of commands, to print them as one object."""
 
     def __init__(self, *, json: bool, quiet: bool) -> None:
         super().__init__(json=json, quiet=quiet)
@@ -55,8 +55,8 @@ class _Gathering(Screen):
 _FILES = ("digits.csv", "new.csv", "report.html", "digits.mixnorm", "predictions.csv")
 
 
-def _steps(places: dict[str, str]) -> list[list[str]]:
-    fit = ["fit", places["digits.csv"], "--target", "digit", "--features", str(_SIZE)]
+def _list_commands(places: dict[str, str]) -> list[list[str]]:
+    fit = ["fit", places["digits.csv"], "--target", "digit", "--features", str(_NUMBER_OF_PIXELS)]
     fit += ["--report", places["report.html"], "--model", places["digits.mixnorm"]]
     predict = ["predict", places["digits.mixnorm"], places["new.csv"]]
     return [fit, [*predict, "--output", places["predictions.csv"]]]
@@ -77,7 +77,7 @@ def _write_digits(training: str, new: str) -> tuple[int, int]:
     return len(parts[0]), len(parts[1])
 
 
-def _picture(pixels: list[str]) -> str:
+def _draw_pixels(pixels: list[str]) -> str:
     """Draw the 8 x 8 grid with the chosen pixels numbered."""
     rank = {name: order for order, name in enumerate(pixels, start=1)}
     rows = ([rank.get(f"pixel_{row}_{column}") for column in range(8)] for row in range(8))

@@ -1,40 +1,45 @@
-"""Models that use every column, for comparison: scikit-learn's at its best, and ours."""
+"""Models of all columns for comparison: a tuned one of scikit-learn, and ShareBoost."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator
 
 from mixnorm._array import is_sparse, to_dense
-from mixnorm.cli.data import TrainingData
-from mixnorm.cli.held_out import FoldPath, error_on, split_rows
+from mixnorm.cli.data import TrainingTable
+from mixnorm.cli.held_out import FoldPath, measure_error, select_weights, split_rows
 from mixnorm.cli.screen import format_error
 from mixnorm.cli.search import SearchOutcome
 
-# Penalties to choose from: C of logistic regression as in LogisticRegressionCV, and alpha of ridge
-# regression.
-_PENALTIES = {"classification": np.logspace(-4, 4, 10), "regression": np.logspace(-4, 5, 10)}
-_INNER = 5
+# The linear model of each task, with the name and the candidates of its penalty; C as in
+# LogisticRegressionCV.
+_MODELS = {
+    "classification": ("logistic", "C", np.logspace(-4, 4, 10)),
+    "regression": ("ridge", "alpha", np.logspace(-4, 5, 10)),
+}
+_INNER_FOLDS = 5
 _ITERATIONS = 300
-# Iterations that a fit of work 1 can make; slower fits make fewer.
+# Work is measured in matrix entries times outputs; 1e8 of it takes about a second.
+# Limit on iterations times work of a fit.
 _ALL_ITERATIONS = 3e10
-# Work is entries times outputs, and about 1e8 of it takes a second. So much is done in the search
-# for the penalty, and as much in the fits.
+# Limit on the work of the search for the penalty, and on that of the fits.
 _WORK = 6e8
-# A sparse entry takes so many times as long; work on the weights themselves is so many entries.
-_SPARSE, _WEIGHTS = 20, 20
-_LEAST_ROWS = 1000
-# Weights and work of the largest model of ours that is worth the wait.
+# Work for an entry of a sparse matrix, and for a weight.
+_SPARSE_WORK, _WEIGHT_WORK = 20, 20
+_LEAST_ROWS_TO_FIT = 1000
+# Most weights and most work of ShareBoost with all columns.
 _OWN_WEIGHTS, _OWN_WORK = 20_000, 2e8
-# Numbers from here to the inverse have squares, and sums of them, that can be computed with.
-_SMALL = 1e-100
+# Sums of squares of numbers between this and its inverse neither underflow nor overflow.
+_SMALLEST_SQUARABLE = 1e-100
 
 
 class AllColumnsFit(NamedTuple):
-    """Linear models over all columns: errors, size, and how scikit-learn's was fitted."""
+    """Linear models of all columns: errors, size, and a note on the fit of scikit-learn's."""
 
     error: float
     n_features: int
@@ -43,8 +48,8 @@ class AllColumnsFit(NamedTuple):
     own_error: float | None
 
 
-class _Plan(NamedTuple):
-    """What a table allows: penalties, inner folds, rows to search with and to fit on."""
+class _FitPlan(NamedTuple):
+    """The penalties, inner folds, rows and iterations that the size of a table allows."""
 
     penalties: np.ndarray
     inner: int
@@ -53,36 +58,36 @@ class _Plan(NamedTuple):
     iterations: int
 
 
-def fit_all_columns(data: TrainingData, found: SearchOutcome) -> AllColumnsFit | None:
+def fit_all_columns(data: TrainingTable, found: SearchOutcome) -> AllColumnsFit | None:
     """Fit linear models on all columns, and score them on the rows held out by the search.
 
     scikit-learn's logistic or ridge regression gets columns of mean 0 and deviation 1 (sparse ones
-    keep their mean), and the penalty that inner cross-validation on the training rows prefers.
+    keep their mean), with the penalty chosen by inner cross-validation on the training rows.
     ShareBoost gets all columns in one round. Large tables get fewer folds, penalties and rows.
 
     Parameters
     ----------
-    data : TrainingData
+    data : TrainingTable
         The table.
     found : SearchOutcome
-        Which rows to fit on, which to score, and the settings of ShareBoost.
+        The training and test rows, and the settings of ShareBoost.
 
     Returns
     -------
     AllColumnsFit or None
-        None for a table so small that a fold has one class only.
+        None if the training rows of a fold have only one class.
     """
     data, unit = _scale_to_finite(data)
     outputs = len(np.unique(data.y)) if data.task == "classification" else 1
     folds, rows = found.folds, len(found.folds[0].train)
-    fits = len(folds) * _INNER * len(_PENALTIES[data.task])
-    one = len(folds) > 1 and fits * _work(data, outputs, rows) > _WORK
+    fits = len(folds) * _INNER_FOLDS * len(_MODELS[data.task][2])
+    one = len(folds) > 1 and fits * _estimate_work(data, outputs, rows) > _WORK
     folds = folds[:1] if one else folds
     if outputs > 1 and any(len(np.unique(data.y[fold.train])) < 2 for fold in folds):
         return None
-    plan = _plan(data, outputs, rows)
-    errors = [_error(data, fold, plan) for fold in folds]
-    note = _note(data, plan, rows)
+    plan = _plan_fit(data, outputs, rows)
+    errors = [_fit_and_score(data, fold, plan) for fold in folds]
+    note = _describe_fit(data, plan, rows)
     own = _score_shareboost(data, found, folds, plan, outputs)
     if one:
         ours = folds[0].errors[: found.chosen][-1]
@@ -96,64 +101,63 @@ def fit_all_columns(data: TrainingData, found: SearchOutcome) -> AllColumnsFit |
     )
 
 
-def _scale_to_finite(data: TrainingData) -> tuple[TrainingData, float]:
+def _scale_to_finite(data: TrainingTable) -> tuple[TrainingTable, float]:
     """Return a table whose squares are finite, and the unit of its targets.
 
-    Columns and targets far from 1 are divided by powers of two, which changes no digit; models on
-    standardised columns stay what they are.
+    Columns and targets far from 1 are divided by powers of two, which is exact and does not change
+    models of standardised columns.
     """
     largest = to_dense(abs(data.X).max(axis=0))
-    units = np.array([_unit(float(size)) for size in largest.reshape(-1)])
+    units = np.array([_find_unit(float(size)) for size in largest.reshape(-1)])
     if np.any(units != 1):
         data = replace(data, X=_divide_columns(data.X, units))
     if data.weight is not None:
-        data = replace(data, weight=data.weight / _unit(float(np.max(data.weight))))
+        data = replace(data, weight=data.weight / _find_unit(float(np.max(data.weight))))
     if data.task == "classification":
         return data, 1.0
-    unit = _unit(float(np.max(np.abs(data.y))))
+    unit = _find_unit(float(np.max(np.abs(data.y))))
     return (data if unit == 1 else replace(data, y=data.y / unit)), unit
 
 
-def _unit(size: float) -> float:
-    """Return a power of two near a size that is far from 1, else 1."""
-    usual = size == 0 or _SMALL < size < 1 / _SMALL
+def _find_unit(size: float) -> float:
+    """Return a power of two near the size if that is far from 1, else 1."""
+    usual = size == 0 or _SMALLEST_SQUARABLE < size < 1 / _SMALLEST_SQUARABLE
     return 1.0 if usual else float(np.exp2(np.floor(np.log2(size))))
 
 
-def _divide_columns(X: Any, units: np.ndarray) -> Any:
-    if not is_sparse(X):
+def _divide_columns(X: np.ndarray | csr_array, units: np.ndarray) -> np.ndarray | csr_array:
+    if isinstance(X, np.ndarray):
         return X / units
-    X = X.tocsr(copy=True)
+    X = X.copy()
     X.data = X.data / units[X.indices]
     return X
 
 
-def _work(data: TrainingData, outputs: int, rows: int) -> float:
-    """Return what a fit on so many rows costs."""
+def _estimate_work(data: TrainingTable, outputs: int, rows: int) -> float:
+    """Return the work of a fit on this number of rows."""
     height, width = data.X.shape
-    filled = width if not is_sparse(data.X) else _SPARSE * data.X.nnz / max(1, height)
-    work = outputs * (filled * rows + _WEIGHTS * width)
-    if data.task == "regression":  # solved at once, instead of by iterations
+    filled = width if not is_sparse(data.X) else _SPARSE_WORK * data.X.nnz / max(1, height)
+    work = outputs * (filled * rows + _WEIGHT_WORK * width)
+    if data.task == "regression":  # solved by a factorisation instead of iterations
         work *= max(1.0, min(rows, width) / 50)
     return float(work)
 
 
-def _plan(data: TrainingData, outputs: int, rows: int) -> _Plan:
-    penalties, inner = _PENALTIES[data.task], _INNER
-    if len(penalties) * inner * _work(data, outputs, _LEAST_ROWS) > 2 * _WORK:
+def _plan_fit(data: TrainingTable, outputs: int, rows: int) -> _FitPlan:
+    penalties, inner = _MODELS[data.task][2], _INNER_FOLDS
+    if len(penalties) * inner * _estimate_work(data, outputs, _LEAST_ROWS_TO_FIT) > 2 * _WORK:
         penalties, inner = penalties[2:7:2], 3
-    each = _work(data, outputs, rows) / rows
+    each = _estimate_work(data, outputs, rows) / rows
     search = int(_WORK / (len(penalties) * inner * each))
     fit = int(_WORK / each)
-    search, fit = (min(rows, max(_LEAST_ROWS, most)) for most in (search, fit))
-    most = _ALL_ITERATIONS / _work(data, outputs, fit)
-    return _Plan(penalties, inner, search, fit, int(np.clip(most, 50, _ITERATIONS)))
+    search, fit = (min(rows, max(_LEAST_ROWS_TO_FIT, most)) for most in (search, fit))
+    most = _ALL_ITERATIONS / _estimate_work(data, outputs, fit)
+    return _FitPlan(penalties, inner, search, fit, int(np.clip(most, 50, _ITERATIONS)))
 
 
-def _note(data: TrainingData, plan: _Plan, rows: int) -> str:
-    """Say how scikit-learn's model was fitted."""
-    labels = data.task == "classification"
-    name, penalty = ("logistic", "C") if labels else ("ridge", "alpha")
+def _describe_fit(data: TrainingTable, plan: _FitPlan, rows: int) -> str:
+    """Return a note on the fit of scikit-learn's model."""
+    name, penalty, _ = _MODELS[data.task]
     part = "the training rows"
     if plan.search_rows < rows:
         part = f"{plan.search_rows:,} of the {rows:,} training rows to save time"
@@ -163,31 +167,34 @@ def _note(data: TrainingData, plan: _Plan, rows: int) -> str:
     )
     if plan.fit_rows < rows:
         note += f", fitted on {plan.fit_rows:,} of them"
-    if labels and plan.iterations < _ITERATIONS:
-        note += f", {plan.iterations} iterations at most"
+    if name == "logistic" and plan.iterations < _ITERATIONS:
+        note += f", at most {plan.iterations} iterations"
     return note
 
 
-def _error(data: TrainingData, fold: FoldPath, plan: _Plan) -> float:
-    """Return the held-out error of scikit-learn's model, its penalty chosen on training rows."""
+def _fit_and_score(data: TrainingTable, fold: FoldPath, plan: _FitPlan) -> float:
+    """Return the held-out error of scikit-learn's model, with a penalty chosen on training rows."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.preprocessing import StandardScaler
 
     scaler = StandardScaler(with_mean=not is_sparse(data.X))
     train = _take_spaced(fold.train, plan.fit_rows)
-    y, weight = data.y[train], _weight(data, train)
+    y, weight = data.y[train], select_weights(data, train)
     X = scaler.fit_transform(data.X[train].astype(np.float64), sample_weight=weight)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         penalty = _choose_penalty(data.task, X, y, weight, plan)
-        model = _linear(data.task, plan).set_params(**_named(data.task, penalty))
+        model = _make_model(data.task, plan).set_params(**penalty)
         model.fit(X, y, sample_weight=weight)
     found = model.predict(scaler.transform(data.X[fold.test].astype(float)))
-    return error_on(data, fold.test, found)
+    return measure_error(data, fold.test, found)
 
 
-def _choose_penalty(task: str, X: Any, y: np.ndarray, weight: Any, plan: _Plan) -> float:
-    """Return the penalty with the smallest held-out loss over inner folds of these rows."""
+def _choose_penalty(
+    task: str, X: np.ndarray | csr_array, y: np.ndarray, weight: np.ndarray | None, plan: _FitPlan
+) -> dict[str, float]:
+    """Return the penalty with the smallest held-out loss over inner folds, under its name."""
+    name = _MODELS[task][1]
     rows = _take_spaced(np.arange(len(y)), plan.search_rows)
     losses = np.zeros(len(plan.penalties))
     for train, test in split_rows(y[rows], task, plan.inner, seed=0):
@@ -197,17 +204,18 @@ def _choose_penalty(task: str, X: Any, y: np.ndarray, weight: Any, plan: _Plan) 
             part is not None and not part.any()
         ):
             continue
-        model = _linear(task, plan)
+        model = _make_model(task, plan)
         for place, penalty in enumerate(plan.penalties):
-            model.set_params(**_named(task, penalty)).fit(X[train], y[train], sample_weight=part)
-            each = _losses(model, X[test], y[test])
+            model.set_params(**{name: penalty}).fit(X[train], y[train], sample_weight=part)
+            each = _row_losses(model, X[test], y[test])
             losses[place] += each.sum() if held is None else held @ each
-    best = int(np.argmin(losses)) if losses.any() else len(losses) // 2  # no rows to search with
-    return float(plan.penalties[best])
+    # Without any loss there were no rows to search with.
+    best = int(np.argmin(losses)) if losses.any() else len(losses) // 2
+    return {name: float(plan.penalties[best])}
 
 
-def _losses(model: Any, X: Any, y: np.ndarray) -> np.ndarray:
-    """Return the log loss or the squared error of each row; 0 for classes that are not known."""
+def _row_losses(model: BaseEstimator, X: np.ndarray | csr_array, y: np.ndarray) -> np.ndarray:
+    """Return the log loss or the squared error of each row; 0 for unknown classes."""
     from sklearn.base import is_regressor
 
     if is_regressor(model):
@@ -217,22 +225,18 @@ def _losses(model: Any, X: Any, y: np.ndarray) -> np.ndarray:
     return np.where(model.classes_[place] == y, -np.log(np.maximum(chances, 1e-15)), 0.0)
 
 
-def _linear(task: str, plan: _Plan) -> Any:
+def _make_model(task: str, plan: _FitPlan) -> BaseEstimator:
+    """Return scikit-learn's model; each fit of it starts at the weights of the previous one."""
     from sklearn.linear_model import LogisticRegression, Ridge
 
-    # A fit starts at the weights of the penalty before.
     labels = task == "classification"
     return LogisticRegression(max_iter=plan.iterations, warm_start=True) if labels else Ridge()
 
 
-def _named(task: str, penalty: float) -> dict[str, float]:
-    return {"C" if task == "classification" else "alpha": penalty}
-
-
 def _score_shareboost(
-    data: TrainingData, found: SearchOutcome, folds: list[FoldPath], plan: _Plan, outputs: int
+    data: TrainingTable, found: SearchOutcome, folds: list[FoldPath], plan: _FitPlan, outputs: int
 ) -> float | None:
-    """Return the held-out error of ShareBoost with all columns; None where that takes too long."""
+    """Return the held-out error of ShareBoost with all columns; None if it would take too long."""
     from sklearn.base import clone
 
     from mixnorm.engines.greedy import GreedyOptions
@@ -240,7 +244,7 @@ def _score_shareboost(
     from mixnorm.pools import Columns
 
     width = data.X.shape[1]
-    if outputs * width > _OWN_WEIGHTS or _work(data, outputs, plan.fit_rows) > _OWN_WORK:
+    if outputs * width > _OWN_WEIGHTS or _estimate_work(data, outputs, plan.fit_rows) > _OWN_WORK:
         return None
     whole = {"pool": Columns(groups=[0] * width), "n_features_to_select": 1, "warm_start": False}
     others = {"max_inputs": None, "random_state": None, "options": GreedyOptions(rule="l2")}
@@ -250,15 +254,11 @@ def _score_shareboost(
         model = clone(found.model).set_params(**whole, **others)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MixnormWarning)
-            model.fit(data.X[train], data.y[train], sample_weight=_weight(data, train))
-        errors.append(error_on(data, fold.test, model.predict(data.X[fold.test])))
+            model.fit(data.X[train], data.y[train], sample_weight=select_weights(data, train))
+        errors.append(measure_error(data, fold.test, model.predict(data.X[fold.test])))
     return float(np.mean(errors))
 
 
-def _weight(data: TrainingData, rows: np.ndarray) -> np.ndarray | None:
-    return None if data.weight is None else data.weight[rows]
-
-
 def _take_spaced(rows: np.ndarray, most: int) -> np.ndarray:
-    """Return at most so many rows, evenly spaced."""
+    """Return at most ``most`` evenly spaced rows."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]

@@ -1,4 +1,4 @@
-"""Rows held out: paths that are fitted without them, and the errors of predictions for them."""
+"""Held-out rows: paths fitted without them, and errors of predictions for them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from mixnorm.cli.data import TrainingData
+from mixnorm.cli.data import TrainingTable
 from mixnorm.cli.progress import SearchBar
 from mixnorm.estimators.shareboost import SizeProblem
 from mixnorm.selection import Candidate, SearchResult, search
@@ -18,7 +19,7 @@ Split = tuple[np.ndarray, np.ndarray]
 
 @dataclass
 class FoldPath:
-    """One path, the rows it did not see, and what it says about them."""
+    """A path, its training and test rows, and its predictions and errors on the test rows."""
 
     model: Any
     train: np.ndarray
@@ -27,35 +28,37 @@ class FoldPath:
     errors: list[float]
 
 
-class PathProblem(SizeProblem):
-    """The table, with a search that shows every round of its paths, and keeps them."""
+class TablePathProblem(SizeProblem):
+    """A search over sizes on a table that shows the progress of its paths, and keeps them."""
 
-    def __init__(self, data: TrainingData, learner: Any, bar: SearchBar, names: list[str]) -> None:
+    def __init__(
+        self, data: TrainingTable, learner: BaseEstimator, bar: SearchBar, names: list[str]
+    ) -> None:
         super().__init__(learner, data.X, data.y, data.weight, [learner.alpha])
         self.data, self.bar, self.names = data, bar, iter(names)
         self.kept: list[Any] = []
 
-    def path(self, learner: Any, weight: np.ndarray, test: np.ndarray) -> Any:
+    def path(self, learner: BaseEstimator, weight: np.ndarray, test: np.ndarray) -> Any:
         """Return a fitted path."""
         rows = self.X[test]
-
-        def error(model: Any) -> float:
-            return error_on(self.data, test, model.predict(rows))
-
-        callback = self.bar.stage(next(self.names), learner.n_features_to_select, error)
+        callback = self.bar.stage(
+            next(self.names),
+            learner.n_features_to_select,
+            lambda model: measure_error(self.data, test, model.predict(rows)),
+        )
         path = super().path(learner.set_callbacks(callback), weight, test).set_callbacks()
         self.kept.append(path)
         return path
 
     def score(self, candidate: Candidate) -> float:
-        """Return the error with a minus."""
+        """Return the negative error."""
         found = candidate.model.outputs.labels(candidate.scores)
-        return -error_on(self.data, candidate.rows, found)
+        return -measure_error(self.data, candidate.rows, found)
 
     def score_sizes(self, splits: list[Split]) -> tuple[SearchResult, list[FoldPath]]:
-        """Return the scores of all sizes, and the folds where some feature lowers the loss.
+        """Return the scores of all sizes, and the folds in which a feature lowers the loss.
 
-        A path that ends early has predictions up to the longest, which are its last.
+        The predictions of a path that ends early are repeated for the sizes of longer paths.
         """
         found = search(self, splits, scoring={"error": self.score}, keep_predictions=True)
         folds = []
@@ -69,7 +72,7 @@ class PathProblem(SizeProblem):
 
 
 def split_rows(y: np.ndarray, task: str, count: int, seed: int) -> list[Split]:
-    """Return folds of rows, with the classes spread over them where there are enough rows."""
+    """Return folds of rows, stratified by class if there are enough rows."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
     count = min(count, len(y))
@@ -78,35 +81,35 @@ def split_rows(y: np.ndarray, task: str, count: int, seed: int) -> list[Split]:
         often = np.unique(y, return_counts=True)[1].max()
         kind = StratifiedKFold if often >= count else KFold
     splitter = kind(count, shuffle=True, random_state=seed)
-    with warnings.catch_warnings():  # of classes with fewer rows than folds, which is fine
+    with warnings.catch_warnings():  # about classes with fewer rows than folds, which are allowed
         warnings.simplefilter("ignore", UserWarning)
         return list(splitter.split(np.zeros(len(y)), y))
 
 
-def weight_of(data: TrainingData, rows: np.ndarray) -> np.ndarray | None:
-    """Return the weights of some rows; None if all count alike."""
+def select_weights(data: TrainingTable, rows: np.ndarray) -> np.ndarray | None:
+    """Return the weights of some rows; None if they count equally, as rows without weight do."""
     weight = None if data.weight is None else data.weight[rows]
     return weight if weight is not None and weight.any() else None
 
 
-def error_on(data: TrainingData, rows: np.ndarray, found: np.ndarray) -> float:
+def measure_error(data: TrainingTable, rows: np.ndarray, found: np.ndarray) -> float:
     """Return the error of predictions for some rows of a table."""
-    return mean_error(data.y[rows], found, weight_of(data, rows), data.task)
+    return mean_error(data.y[rows], found, select_weights(data, rows), data.task)
 
 
-def compute_null_error(data: TrainingData, train: np.ndarray, test: np.ndarray) -> float:
-    """Return the error of the best constant: the commonest class, or the mean."""
+def compute_null_error(data: TrainingTable, train: np.ndarray, test: np.ndarray) -> float:
+    """Return the error of the best constant: the commonest class or the mean."""
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
     guess: Any = DummyClassifier() if data.task == "classification" else DummyRegressor()
-    guess.fit(train, data.y[train], sample_weight=weight_of(data, train))
-    return error_on(data, test, guess.predict(test))
+    guess.fit(train, data.y[train], sample_weight=select_weights(data, train))
+    return measure_error(data, test, guess.predict(test))
 
 
 def error_spread(
     truth: np.ndarray, found: np.ndarray, weight: np.ndarray | None, task: str
 ) -> float:
-    """Return the standard error of an error measured on one set of rows."""
+    """Return the standard error of an error that is measured on one set of rows."""
     each, unit = _squares(truth, found, task)
     share = np.ones(len(each)) if weight is None else weight
     share = share / share.sum()
@@ -126,7 +129,7 @@ def mean_error(truth: np.ndarray, found: np.ndarray, weight: np.ndarray | None, 
 
 
 def _squares(truth: np.ndarray, found: np.ndarray, task: str) -> tuple[np.ndarray, float]:
-    """Return the squares of deviations, which are finite, and the unit of the deviations."""
+    """Return squared deviations in a unit that keeps them finite, and that unit."""
     if task == "classification":
         return (truth != found).astype(float), 1.0
     miss = truth - found

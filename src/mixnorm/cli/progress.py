@@ -1,10 +1,10 @@
-"""Progress of long work: a live line on a terminal, and a plain line now and then elsewhere."""
+"""Progress of long work: a live line on a terminal, or a plain line now and then."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 from rich.progress import (
     BarColumn,
@@ -14,22 +14,23 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from sklearn.base import BaseEstimator
 
 from mixnorm.cli.screen import Screen, format_error
 
-# Seconds between two plain lines where there is no terminal to draw a bar on.
+# Seconds between two plain lines if there is no terminal.
 _SECONDS_BETWEEN_LINES = 20.0
 
 
-class TerminalProgress:
-    """Draws a line of progress at the foot of a terminal within a ``with`` block.
+class TerminalProgress(Progress):
+    """A line of progress at the foot of a terminal within a ``with`` block.
 
-    It draws nothing if standard error is not a terminal or the screen is quiet.
+    There is no line if standard error is not a terminal or the screen is quiet.
 
     Parameters
     ----------
     screen : Screen
-        Where to draw.
+        The screen to draw on.
     *columns : rich.progress.ProgressColumn
         The parts of the line.
     **options
@@ -37,36 +38,29 @@ class TerminalProgress:
     """
 
     def __init__(self, screen: Screen, *columns: ProgressColumn, **options: Any) -> None:
-        self._screen = screen
-        self._progress = Progress(
+        super().__init__(
             *columns,
             console=screen.err,
             transient=True,
             disable=screen.quiet or not screen.err.is_terminal,
             **options,
         )
-
-    def __enter__(self) -> Self:
-        self._progress.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._progress.__exit__(*error)
+        self._screen = screen
 
 
 class SearchBar(TerminalProgress):
-    """One progress bar for all rounds of all paths, with the latest loss and held-out error.
+    """A progress bar for all rounds of all paths, with the latest loss and held-out error.
 
     Parameters
     ----------
     screen : Screen
-        Where to draw.
+        The screen to draw on.
     task : {"classification", "regression"}
-        Decides how errors are written.
+        The task, which decides the format of errors.
     rounds : int
         Estimated number of rounds of all paths together.
     word : str
-        What a round adds to a model: "feature", "stump", ...
+        The word for what a round adds to a model: "feature", "stump", ...
     """
 
     def __init__(self, screen: Screen, task: str, rounds: int, word: str = "feature") -> None:
@@ -84,18 +78,20 @@ class SearchBar(TerminalProgress):
         self._task, self._word = task, word
         self._last_line = time.monotonic()
         self._done = 0
-        self._bar = self._progress.add_task("", total=rounds, size="", loss="-", error="-")
+        self._bar = self.add_task("", total=rounds, size="", loss="-", error="-")
 
     def expect(self, rounds: int) -> None:
-        """Set how many rounds are still to come."""
-        self._progress.update(self._bar, total=self._done + rounds)
+        """Set the number of rounds still to come."""
+        self.update(self._bar, total=self._done + rounds)
 
-    def stage(self, name: str, rounds: int, error: Callable[[Any], float | None]) -> RoundCallback:
+    def stage(
+        self, name: str, rounds: int, error: Callable[[BaseEstimator], float | None]
+    ) -> RoundCallback:
         """Return a callback for one path; ``error`` returns the held-out error of a model."""
-        self._progress.update(self._bar, description=name)
+        self.update(self._bar, description=name)
         return RoundCallback(lambda model: self._advance(name, rounds, model, error(model)))
 
-    def _advance(self, name: str, rounds: int, model: Any, error: float | None) -> None:
+    def _advance(self, name: str, rounds: int, model: BaseEstimator, error: float | None) -> None:
         self._done += 1
         size, loss = len(model.path_["loss"]), float(model.path_["loss"][-1])
         shown = {
@@ -104,9 +100,9 @@ class SearchBar(TerminalProgress):
             "error": format_error(error, self._task),
         }
         # The columns of the bar accept any keyword; the signature of rich knows only its own.
-        self._progress.update(self._bar, advance=1, description=name, **shown)  # type: ignore[arg-type]
+        self.update(self._bar, advance=1, description=name, **shown)  # type: ignore[arg-type]
         waited = time.monotonic() - self._last_line
-        if self._progress.disable and waited > _SECONDS_BETWEEN_LINES:
+        if self.disable and waited > _SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
             self._screen.remark(
                 f"{name}: {shown['size']}, loss {shown['loss']}, held-out error {shown['error']}"
@@ -119,18 +115,20 @@ class RoundCallback:
     Parameters
     ----------
     on_round : callable
-        Called with the model as it is at the end of the round.
+        Called with the model at the end of a round.
     """
 
-    def __init__(self, on_round: Callable[[Any], None]) -> None:
+    def __init__(self, on_round: Callable[[BaseEstimator], None]) -> None:
         self._on_round = on_round
 
-    def setup(self, estimator: Any, context: Any) -> None:
+    def setup(self, estimator: BaseEstimator, context: Any) -> None:
         """Do nothing: the protocol requires this method."""
 
     teardown = on_fit_task_begin = setup
 
-    def on_fit_task_end(self, estimator: Any, context: Any, *, fitted_estimator: Any) -> bool:
+    def on_fit_task_end(
+        self, estimator: BaseEstimator, context: Any, *, fitted_estimator: BaseEstimator
+    ) -> bool:
         """Call the function at the end of a round; return False to let the fit go on."""
         if context.task_name == "round":
             self._on_round(fitted_estimator)

@@ -1,4 +1,4 @@
-"""What the user sees: results on standard output, all else on standard error."""
+"""Output of commands: results on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -12,32 +12,33 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
-# Tables are as wide as they need to be where no terminal says how wide it is.
-_WIDE = 200
+# Width of tables if there is no terminal, enough for any of them.
+_WIDTH_WITHOUT_TERMINAL = 200
 
 
 class _Console(Console):
     """A console that falls silent when its reader goes away, instead of ending the program.
 
-    The work may be far from done: files are still to be written.
+    Files may still have to be written.
     """
 
     def on_broken_pipe(self) -> None:
-        """Say no more."""
+        """Discard all further output."""
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 
 
-def _console(*, stderr: bool) -> Console:
+def _make_console(*, stderr: bool) -> Console:
     console = _Console(stderr=stderr, highlight=False, soft_wrap=True)
     if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _WIDE
+        console.width = _WIDTH_WITHOUT_TERMINAL
     return console
 
 
 class Screen:
-    """Where results, remarks and progress go.
+    """The printer of results, remarks and progress.
 
     Parameters
     ----------
@@ -49,51 +50,48 @@ class Screen:
 
     def __init__(self, *, json: bool = False, quiet: bool = False) -> None:
         self.json, self.quiet = json, quiet
-        self.out = _console(stderr=False)
-        self.err = _console(stderr=True)
+        self.out = _make_console(stderr=False)
+        self.err = _make_console(stderr=True)
 
     def say(self, text: str = "") -> None:
         """Print a line of the result, unless the result is JSON."""
         if not self.json:
-            self.out.print(safe(text))
+            self.out.print(escape_text(text))
 
-    def show(self, table: Any) -> None:
+    def show(self, table: Table) -> None:
         """Print a table of the result, unless the result is JSON."""
         if not self.json:
             self.out.print(table)
 
     def remark(self, text: str) -> None:
-        """Print a line about the work, beside the result."""
+        """Print a line about the work on standard error."""
         if not self.quiet:
-            self.err.print(f"[dim]{safe(text)}[/dim]")
+            self.err.print(f"[dim]{escape_text(text)}[/dim]")
 
     def status(self, what: str) -> AbstractContextManager[Any]:
-        """Show that something goes on that has no measure of progress."""
-        return nullcontext() if self.quiet else self.err.status(safe(what))
+        """Show that work without a measure of progress goes on."""
+        return nullcontext() if self.quiet else self.err.status(escape_text(what))
 
     def print_json(self, content: dict[str, Any]) -> None:
-        """Print the result as JSON, if that was asked for."""
+        """Print the result as JSON, if ``--json`` is given."""
         if self.json:
-            write_output(json.dumps(plain(content), indent=2, ensure_ascii=False) + "\n")
+            write_output(json.dumps(convert_to_plain(content), indent=2, ensure_ascii=False) + "\n")
 
     def print_problem(self, text: str) -> None:
-        """Print why it cannot be done, in one line."""
+        """Print an error in one line."""
         line = " ".join(text.split())
-        self.err.print(f"[red]mixnorm: {safe(line)}[/red]")
-        with suppress(OSError):  # a full disk, perhaps, which is what has been told
+        self.err.print(f"[red]mixnorm: {escape_text(line)}[/red]")
+        with suppress(OSError):  # perhaps a full disk, which is the problem just printed
             self.print_json({"problem": line})
 
 
-def safe(text: str) -> str:
-    """Return a text for the terminal: no markup, and no character that steers it.
-
-    Names come from files, and these from anywhere.
-    """
+def escape_text(text: str) -> str:
+    """Return a text without markup and control characters, because names in files may have them."""
     return escape("".join(char if char.isprintable() or char == "\n" else "�" for char in text))
 
 
 def write_output(text: str) -> None:
-    """Write to standard output in UTF-8, whatever the terminal's encoding: others will read it."""
+    """Write to standard output in UTF-8, whatever the terminal's encoding: a program reads it."""
     sys.stdout.flush()
     raw = getattr(sys.stdout, "buffer", None)
     if raw is None:
@@ -103,26 +101,21 @@ def write_output(text: str) -> None:
         raw.flush()
 
 
-def plain(value: Any) -> Any:
-    """Return a value as JSON knows it; NaN and infinities, which it does not know, as null."""
+def convert_to_plain(value: Any) -> Any:
+    """Return a value in the types of JSON, which has no NaN and infinities: these become None."""
     if isinstance(value, dict):
-        return {str(name): plain(part) for name, part in value.items()}
+        return {str(name): convert_to_plain(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
+        return [convert_to_plain(part) for part in value]
     if isinstance(value, (np.ndarray, np.generic)):
-        return plain(value.tolist())
+        return convert_to_plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
 
 
-def format_percent(fraction: float) -> str:
-    """Return a fraction as people read it."""
-    return f"{100 * fraction:.1f} %"
-
-
 def format_error(error: float | None, task: str) -> str:
-    """Return an error as people read it: per cent for labels, a plain number otherwise."""
+    """Return an error for display: a percentage for labels, a number otherwise."""
     if error is None or not math.isfinite(error):
         return "-"
-    return format_percent(error) if task == "classification" else f"{error:.4g}"
+    return f"{100 * error:.1f} %" if task == "classification" else f"{error:.4g}"

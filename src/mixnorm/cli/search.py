@@ -1,7 +1,7 @@
-"""The search for a model: held-out errors of every size, the choice of one, the fit on all rows.
+"""The search for a model: held-out errors of all sizes, the choice of a size, a fit on all rows.
 
-The paths of the folds come first, since they have a held-out error to show while they grow. What
-is finished is kept when the user interrupts: the first fold's path is then the model.
+The paths of the folds come first, because they show held-out errors while they grow. An interrupt
+keeps what is finished: then the path of the first fold is the model.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mixnorm.cli.arguments.parser import DEFAULT_MAX_FEATURES, UsageError
-from mixnorm.cli.data import TrainingData
+from mixnorm.cli.data import TrainingTable
 from mixnorm.cli.held_out import (
     FoldPath,
-    PathProblem,
     Split,
+    TablePathProblem,
     compute_null_error,
     error_spread,
+    select_weights,
     split_rows,
-    weight_of,
 )
 from mixnorm.cli.pools import make_pool
-from mixnorm.cli.progress import SearchBar
+from mixnorm.cli.progress import RoundCallback, SearchBar
 from mixnorm.cli.screen import Screen
 from mixnorm.exceptions import InterruptedFitWarning, MixnormWarning, TableError
 from mixnorm.selection import SearchResult, choose, standard_error
 from mixnorm.tables import pluralize
 
-# With this many rows one fifth set aside measures the error well enough, if the size is given.
-_MANY_ROWS = 20_000
+# With more rows than this and a given size, one fold measures the error well enough.
+_ROWS_FOR_ONE_FOLD = 20_000
 _FOLDS = 5
 
 
 @dataclass
 class NestedErrors:
-    """What each outer fold scored with the size that its own training rows chose."""
+    """The error of each outer fold with the size chosen on its training rows."""
 
     errors: list[float] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -59,40 +59,40 @@ class NestedErrors:
 
 @dataclass
 class SearchOutcome:
-    """What a search found.
+    """The outcome of a search.
 
     Parameters
     ----------
     model : estimator
         The model of the chosen size.
     path : estimator
-        The same path, gone on as far as it was looked at.
+        The same path, continued to the largest size that was fitted.
     chosen : int
         Number of features of the model.
     errors, standard_errors : list of float
-        Held-out error at 1, 2, ... features, and its standard error.
+        Held-out errors with 1, 2, ... features, and their standard errors.
     null_error : float
         Held-out error without features.
     held_out : tuple of ndarray
-        Targets and the chosen model's predictions on held-out rows.
+        Targets of held-out rows, and predictions of the fold models of the chosen size.
     held_weight : ndarray or None
-        The weights of these rows, where there are any.
+        The weights of these rows, if any.
     folds : list of FoldPath
-        The paths behind these.
+        The fold models.
     given : int or None
-        The size that was asked for, if any.
+        The size that the user gave, if any.
     n_splits : int
-        Number of folds that were wanted.
+        Number of folds before any interrupt.
     smaller : int or None
         A smaller size than the one given that is as good within one standard error.
     nested : NestedErrors or None
-        Errors of nested cross-validation, if that was asked for.
+        Errors of nested cross-validation, if measured.
     interrupted : str
-        What was kept, if the user interrupted.
+        A sentence on what was kept after an interrupt; else empty.
     notes : list of str
         Warnings of the fits.
     seconds : float
-        What it all took.
+        Duration of the search.
     """
 
     model: Any
@@ -114,27 +114,27 @@ class SearchOutcome:
 
 
 def search_sizes(
-    data: TrainingData, options: argparse.Namespace, screen: Screen, *, whole: bool
+    data: TrainingTable, options: argparse.Namespace, screen: Screen, *, whole: bool
 ) -> SearchOutcome:
     """Measure all sizes on held-out rows, choose one, and fit it on all rows.
 
     Parameters
     ----------
-    data : TrainingData
-        What to learn from.
+    data : TrainingTable
+        The training table.
     options : Namespace
         The options under "learning".
     screen : Screen
-        Where to show progress.
+        The screen for progress.
     whole : bool
-        Whether the path on all rows goes on beyond the chosen size.
+        Whether the path on all rows continues beyond the chosen size.
     """
-    return _SizeSearch(data, options, screen, whole).run()
+    return _TableSearch(data, options, screen, whole).run()
 
 
-class _SizeSearch:
+class _TableSearch:
     def __init__(
-        self, data: TrainingData, options: argparse.Namespace, screen: Screen, whole: bool
+        self, data: TrainingTable, options: argparse.Namespace, screen: Screen, whole: bool
     ) -> None:
         _check_loss(options.loss, data.task)
         self.data, self.options, self.whole = data, options, whole
@@ -145,36 +145,36 @@ class _SizeSearch:
         self.inner = self.folds if options.nested else 0
         self.notes: list[str] = []
         self.nested = NestedErrors()
-        self.splits = self._splits()
+        self.splits = self._make_splits()
         rounds = (len(self.splits) * (1 + self.inner) + 1) * self.limit
         self.bar = SearchBar(screen, data.task, rounds, data.word)
 
     def run(self) -> SearchOutcome:
-        """Search, and keep what there is if interrupted."""
+        """Run the search; after an interrupt, keep what is finished."""
         began = time.perf_counter()
         model = path = None
         with self.bar, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             measured, folds = self._measure(self.splits)
             if not folds:
-                self._fail()
+                self._raise_no_feature()
             if not measured.interrupted:
                 with suppress(KeyboardInterrupt):
                     errors = np.abs(measured.cv_results["mean_test_error"]).tolist()
                     model, path = self._refit(self._choose(measured), errors)
                     if self.inner and not path.model_.path.interrupted:
                         self._nest(folds)
-        found = self._result(measured, folds, model, path)
+        found = self._make_outcome(measured, folds, model, path)
         found.seconds = time.perf_counter() - began
         return found
 
-    def _result(
+    def _make_outcome(
         self, measured: SearchResult, folds: list[FoldPath], model: Any, path: Any
     ) -> SearchOutcome:
         errors = np.abs(measured.cv_results["mean_test_error"]).tolist()
         spread = measured.cv_results["standard_error_error"].tolist()
         held_out = np.concatenate([fold.test for fold in folds])
-        truth, weight = self.data.y[held_out], weight_of(self.data, held_out)
+        truth, weight = self.data.y[held_out], select_weights(self.data, held_out)
         if len(folds) == 1:
             spread = [
                 error_spread(truth, found, weight, self.data.task) for found in folds[0].predictions
@@ -189,7 +189,7 @@ class _SizeSearch:
                 f"fitted on {len(kept.train)} of {len(self.data.y)} rows."
             )
         elif self.given and self.given > chosen:
-            self.notes.append(self._why_fewer(chosen))
+            self.notes.append(self._explain_fewer(chosen))
         nulls = [compute_null_error(self.data, fold.train, fold.test) for fold in folds]
         predictions = [fold.predictions[chosen - 1] for fold in folds]
         return SearchOutcome(
@@ -204,7 +204,7 @@ class _SizeSearch:
             folds=folds,
             given=self.given,
             n_splits=len(self.splits),
-            smaller=self._smaller(errors, spread, chosen),
+            smaller=self._find_smaller(errors, spread, chosen),
             nested=self.nested if self.nested.errors else None,
             interrupted=interrupted,
             notes=list(dict.fromkeys(self.notes)),
@@ -212,7 +212,7 @@ class _SizeSearch:
 
     # Folds.
 
-    def _splits(self) -> list[Split]:
+    def _make_splits(self) -> list[Split]:
         y, weight = self.data.y, self.data.weight
         splits = split_rows(y, self.data.task, self.folds, self.options.seed)
         if weight is not None and any(not weight[train].any() for train, _ in splits):
@@ -220,17 +220,17 @@ class _SizeSearch:
                 "The weights are positive in too few rows to hold some of them out; give fewer "
                 "--folds, or weights to more rows."
             )
-        one = self.given is not None and self.options.folds is None and len(y) > _MANY_ROWS
+        one = self.given is not None and self.options.folds is None and len(y) > _ROWS_FOR_ONE_FOLD
         return splits[:1] if one else splits
 
     def _measure(self, splits: list[Split], outer: str = "") -> tuple[SearchResult, list[FoldPath]]:
-        """Return the scores of all sizes on held-out rows, and the folds that have any."""
+        """Return the scores of all sizes on held-out rows, and the folds with a feature."""
         names = [f"{outer}fold {number} of {len(splits)}" for number in range(1, len(splits) + 1)]
         if len(self.splits) == 1:
             names = ["fitting"]
-        return PathProblem(self.data, self._estimator(self.limit), self.bar, names).score_sizes(
-            splits
-        )
+        return TablePathProblem(
+            self.data, self._make_estimator(self.limit), self.bar, names
+        ).score_sizes(splits)
 
     def _choose(self, measured: SearchResult) -> int:
         if self.given is not None:
@@ -238,9 +238,9 @@ class _SizeSearch:
         return choose(measured, metric="error", one_standard_error=True) + 1
 
     def _nest(self, folds: list[FoldPath]) -> None:
-        """Choose the size anew within the training rows of each fold, and score it on the others.
+        """Choose a size within the training rows of each fold, and take its error on the others.
 
-        The fold's path is there already; only the search for its size is done again.
+        The path of the fold is fitted already; only the search for its size is repeated.
         """
         self.bar.expect(len(folds) * self.inner * self.limit)
         y, weight = self.data.y, self.data.weight
@@ -262,7 +262,7 @@ class _SizeSearch:
 
     # The model.
 
-    def _estimator(self, size: int) -> Any:
+    def _make_estimator(self, size: int) -> Any:
         from mixnorm.engines.greedy import GreedyOptions
         from mixnorm.estimators import ShareBoostClassifier, ShareBoostRegressor
 
@@ -279,13 +279,13 @@ class _SizeSearch:
         )
 
     def _refit(self, chosen: int, errors: list[float]) -> tuple[Any, Any]:
-        """Fit on all rows to the chosen size, and go on from there if the whole path is wanted."""
+        """Fit the chosen size on all rows, then continue if the whole path is wanted."""
         last = self.limit if self.whole else chosen
         self.bar.expect(last)
         callback = self.bar.stage(
             "all rows", last, lambda model: errors[min(model.model_.size, len(errors)) - 1]
         )
-        path = self._estimator(chosen).set_params(warm_start=True)
+        path = self._make_estimator(chosen).set_params(warm_start=True)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", MixnormWarning)
             warnings.simplefilter("ignore", InterruptedFitWarning)
@@ -295,18 +295,18 @@ class _SizeSearch:
         if stopped and done < chosen:
             raise KeyboardInterrupt
         if not done:
-            self._fail()
+            self._raise_no_feature()
         model = copy.copy(path).set_params(warm_start=False)
         if last > done and not stopped:
             path = copy.copy(path).set_params(n_features_to_select=last)
             self._fit(path, callback)
         return model, path
 
-    def _fit(self, model: Any, callback: Any) -> None:
+    def _fit(self, model: Any, callback: RoundCallback) -> None:
         model.set_callbacks(callback)
         model.fit(self.data.X, self.data.y, sample_weight=self.data.weight).set_callbacks()
 
-    def _smaller(self, errors: list[float], spread: list[float], chosen: int) -> int | None:
+    def _find_smaller(self, errors: list[float], spread: list[float], chosen: int) -> int | None:
         """Return a size below the one given that is within one standard error of the best."""
         if self.given is None:
             return None
@@ -316,20 +316,20 @@ class _SizeSearch:
 
     # Words.
 
-    def _fail(self) -> NoReturn:
+    def _raise_no_feature(self) -> NoReturn:
         raise TableError(
             f"No column of {self.data.name} helps to predict {self.data.target!r}: none lowers "
             "the loss. Check that the target depends on the columns."
         )
 
-    def _why_fewer(self, chosen: int) -> str:
-        """Say why there are fewer features than were asked for."""
+    def _explain_fewer(self, chosen: int) -> str:
+        """Return a sentence on why there are fewer features than requested."""
         most = self.options.max_inputs
         if self.data.pool == "columns" and len(self.data.encoder.names) <= chosen:
-            why = "are there"
+            why = "exist"
         else:
             why = "lower the loss" + (f" within --max-inputs {most}" if most else "")
-        return f"Of {self.given} {self.data.word}s asked for, only {chosen} {why}."
+        return f"Of {self.given} requested {self.data.word}s, only {chosen} {why}."
 
 
 def _check_loss(loss: str | None, task: str) -> None:

@@ -1,37 +1,34 @@
-"""What signals do: an interrupt keeps what there is, and never falls into the writing of files."""
+"""Signals: an interrupt stops the work but keeps its results, and never breaks a file."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
-# Asked to end, or left by its terminal: as Ctrl-C.
-_ENDINGS = ("SIGTERM", "SIGHUP")
+# A request to stop and a closed terminal act like Ctrl-C.
+_STOP_SIGNALS = ("SIGTERM", "SIGHUP")
 
 
 @contextmanager
 def signals_as_interrupts() -> Iterator[None]:
-    """Let requests to end the program do what Ctrl-C does, within the block."""
-
-    def interrupt(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    with _handle_signals(interrupt, _ENDINGS):
+    """Handle requests to stop like Ctrl-C within the block."""
+    with _handle_signals(signal.default_int_handler, _STOP_SIGNALS):
         yield
 
 
 @contextmanager
 def ignore_interrupts() -> Iterator[None]:
-    """Ignore interrupts within the block, which is to be short."""
-    with _handle_signals(signal.SIG_IGN, ("SIGINT", *_ENDINGS)):
+    """Ignore interrupts within the block, which should be short."""
+    with _handle_signals(signal.SIG_IGN, ("SIGINT", *_STOP_SIGNALS)):
         yield
 
 
 class Interrupts:
-    """Requests to end, which are noted, and raised only where nothing is lost by it.
+    """A record of requests to stop, which raises them only where no work is lost.
 
     Examples
     --------
@@ -48,13 +45,13 @@ class Interrupts:
 
     @contextmanager
     def record(self) -> Iterator[None]:
-        """Note requests within the block, instead of raising them."""
-        with _handle_signals(self._note, ("SIGINT", *_ENDINGS)):
+        """Record requests within the block instead of raising them."""
+        with _handle_signals(self._note, ("SIGINT", *_STOP_SIGNALS)):
             yield
 
     @contextmanager
     def raise_at_once(self) -> Iterator[None]:
-        """Raise ``KeyboardInterrupt`` for a request within the block, or for one that came."""
+        """Raise ``KeyboardInterrupt`` for a request within the block or an earlier one."""
         self._waiting = True
         try:
             if self.requested:
@@ -63,20 +60,22 @@ class Interrupts:
         finally:
             self._waiting = False
 
-    def _note(self, number: int, frame: Any) -> None:
+    def _note(self, number: int, frame: FrameType | None) -> None:
         self.requested = True
         if self._waiting:
             raise KeyboardInterrupt
 
 
 @contextmanager
-def _handle_signals(handler: Any, names: tuple[str, ...]) -> Iterator[None]:
-    """Handle signals within the block; without effect outside the main thread."""
+def _handle_signals(
+    handler: Callable[[int, FrameType | None], Any] | signal.Handlers, names: tuple[str, ...]
+) -> Iterator[None]:
+    """Handle signals within the block; outside the main thread do nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     numbers = [number for number in signal.Signals if number.name in names]
-    # What is ignored stays so: nohup does that, and shells to what they run in the background.
+    # Ignored signals stay ignored: nohup ignores them, and so do shells for background jobs.
     numbers = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
     before = [(number, signal.signal(number, handler)) for number in numbers]
     try:

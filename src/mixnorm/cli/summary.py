@@ -1,4 +1,4 @@
-"""What there is to say of a finished search: facts for the model file, JSON, report and screen."""
+"""Facts about a finished search for the model file, JSON, the report and the screen."""
 
 from __future__ import annotations
 
@@ -6,26 +6,24 @@ import math
 import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from mixnorm import __version__
 from mixnorm._array import to_dense
-from mixnorm.cli.data import TrainingData
+from mixnorm.cli.data import TrainingTable
 from mixnorm.cli.full import AllColumnsFit
 from mixnorm.cli.screen import format_error
 from mixnorm.cli.search import NestedErrors, SearchOutcome
 from mixnorm.display import Feature, FullModel, Report
 from mixnorm.tables import TableModel, pluralize
 
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
-# Rows looked at for the size of a feature's effect.
-_SAMPLE = 20_000
+# Most rows on which the effect of a feature is measured.
+_ROWS_FOR_EFFECTS = 20_000
 _PLAIN = (str, int, float, bool, type(None))
-# Facts that a report has under the same names.
+# Facts that a report takes under the same names.
 _REPORTED = (
     "task", "target", "created", "version", "command", "rows", "columns", "chosen", "how_chosen",
     "how_measured", "how_folds", "null_error", "multiply_adds", "comparisons", "interrupted",
@@ -34,11 +32,11 @@ _REPORTED = (
 
 
 def error_name(task: str) -> str:
-    """Return what the held-out error is called."""
+    """Return the name of the held-out error."""
     return "error rate" if task == "classification" else "RMSE"
 
 
-def list_path_rows(data: TrainingData, found: SearchOutcome) -> list[dict[str, Any]]:
+def list_path_rows(data: TrainingTable, found: SearchOutcome) -> list[dict[str, Any]]:
     """Return the path as one row per size."""
     losses = [float(found.path.null_loss_), *found.path.path_["loss"].tolist()]
     model = TableModel(data.target, data.task, data.encoder, found.path)
@@ -55,15 +53,15 @@ def list_path_rows(data: TrainingData, found: SearchOutcome) -> list[dict[str, A
                 "gain": losses[size - 1] - losses[size],
                 "error": found.errors[size - 1] if known else None,
                 "standard_error": found.standard_errors[size - 1] if known else None,
-                "folds": _in_folds(data, found, atom, max(size, found.chosen)),
+                "folds": _count_folds(data, found, atom, max(size, found.chosen)),
             }
         )
     return rows
 
 
-def _in_folds(data: TrainingData, found: SearchOutcome, atom: Any, size: int) -> int | None:
-    """Return how many fold models of a size have a feature that reads the columns of this one."""
-    if data.pool == "pieces":  # all of which read all columns
+def _count_folds(data: TrainingTable, found: SearchOutcome, atom: Any, size: int) -> int | None:
+    """Return how many fold models of a size have an atom that reads the columns of this one."""
+    if data.pool == "pieces":  # every piece reads all columns
         return None
 
     def read(model: BaseEstimator, one: Any) -> Any:
@@ -79,34 +77,34 @@ def _in_folds(data: TrainingData, found: SearchOutcome, atom: Any, size: int) ->
     )
 
 
-def explain_choice(data: TrainingData, found: SearchOutcome) -> str:
-    """Say why the model has this size, and what the choice does to its error."""
+def explain_choice(data: TrainingTable, found: SearchOutcome) -> str:
+    """Return sentences on why the model has this size, and on the error of this choice."""
     word = data.word
     if found.given is None:
-        said = "The size with the smallest error on held-out rows, of those reached."
+        text = "The size with the smallest error on held-out rows, among those reached."
         if len(found.folds) > 1:
-            said = (
+            text = (
                 "The smallest size whose held-out error is within one standard error of the best, "
                 f"by cross-validation with {len(found.folds)} folds."
             )
-        return f"{said} The same held-out rows chose the size, so its error tends to be too low" + (
-            "; --nested measures the error on rows that the choice does not see."
+        return f"{text} The same held-out rows chose the size, so its error tends to be too low" + (
+            "; --nested measures the error on rows that do not affect the choice."
             if found.nested is None
-            else f". {_how_nested(data, found.nested, len(found.folds))}"
+            else f". {_explain_nested(data, found.nested, len(found.folds))}"
         )
-    said = f"The number of {word}s was given."
+    text = f"The number of {word}s was given."
     if found.interrupted:
-        said = f"{found.given} {word}s were asked for."
+        text = f"The search was for {pluralize(found.given, word)}."
     if found.smaller is None:
-        return said
+        return text
     return (
-        f"{said} {pluralize(found.smaller, word)} {'is' if found.smaller == 1 else 'are'} as good "
+        f"{text} {pluralize(found.smaller, word)} {'is' if found.smaller == 1 else 'are'} as good "
         f"within one standard error: --features {found.smaller} gives the smaller model."
     )
 
 
-def _how_nested(data: TrainingData, nested: NestedErrors, wanted: int) -> str:
-    """Say what nested folds measured."""
+def _explain_nested(data: TrainingTable, nested: NestedErrors, wanted: int) -> str:
+    """Return a sentence about the errors of nested cross-validation."""
     done, cut = len(nested.errors), ""
     if done < wanted:
         cut = f", interrupted after {done} of {wanted} folds"
@@ -119,40 +117,41 @@ def _how_nested(data: TrainingData, nested: NestedErrors, wanted: int) -> str:
     )
 
 
-def explain_errors(data: TrainingData, found: SearchOutcome) -> str:
-    """Say on which rows errors are measured, and what ± is."""
+def explain_errors(data: TrainingTable, found: SearchOutcome) -> str:
+    """Return sentences on the rows that errors are measured on, and on the meaning of ±."""
     done = len(found.folds)
     over = "of the mean over the folds"
     if done == 1:
         size = len(found.folds[0].test)
-        said = f"Errors are measured on {size} of {len(data.y)} rows that the fit did not see"
+        text = f"Errors are measured on {size} of {len(data.y)} rows that the fit did not see"
         over = "over these rows"
     elif done < found.n_splits:
-        said = (
-            f"Errors are measured on {done} of {found.n_splits} folds of the cross-validation, as "
-            + ("it was interrupted" if found.interrupted else "the others found no feature")
+        why = "it was interrupted" if found.interrupted else "the others found no feature"
+        text = (
+            f"Errors are measured on {done} of {found.n_splits} folds of the cross-validation, "
+            f"because {why}"
         )
     else:
-        said = (
+        text = (
             f"Errors are measured by cross-validation with {done} folds: every row is predicted "
             "by a model that did not see it"
         )
     weighted = "" if data.weight is None else " Rows count by their weight."
-    return f"{said}. ± is the standard error {over}.{weighted}"
+    return f"{text}. ± is the standard error {over}.{weighted}"
 
 
-def explain_folds(data: TrainingData, found: SearchOutcome) -> str:
-    """Say whose errors stand beside a feature, and what its number of folds is."""
+def explain_folds(data: TrainingTable, found: SearchOutcome) -> str:
+    """Return sentences on the models behind the errors, and on the column of folds."""
     word = data.word
-    said = (
-        f"Each fold chooses its own {word}s: the held-out error at a size is that of the fold "
+    text = (
+        f"Each fold chooses its own {word}s: the held-out error of a size is that of the fold "
         f"models of that size, whichever {word}s they use."
     )
     if data.pool == "pieces":
-        return said
+        return text
     use = "the feature" if data.pool == "columns" else f"a {word} of the same columns"
     models = f"{pluralize(len(found.folds), 'fold model')} with {pluralize(found.chosen, word)}"
-    return f'{said} "folds" is how many of the {models} (in later rows, of that size) use {use}.'
+    return f'{text} "folds" counts the {models} (in later rows, of that size) that use {use}.'
 
 
 def describe_size(told: dict[str, Any]) -> str:
@@ -161,7 +160,7 @@ def describe_size(told: dict[str, Any]) -> str:
     Parameters
     ----------
     told : dict
-        What :func:`facts` returned, perhaps of an earlier version.
+        The result of :func:`collect_facts`, perhaps from an earlier version.
     """
     size, columns, word = told["chosen"], told["columns"], told.get("word", "feature")
     if word == "feature":
@@ -172,7 +171,7 @@ def describe_size(told: dict[str, Any]) -> str:
 
 
 def describe_cost(model: BaseEstimator) -> str:
-    """Return what a prediction costs, in words."""
+    """Return the cost of a prediction in words."""
     text = f"{model.cost_.multiply_adds} multiplications and additions"
     return text + (f", {model.cost_.comparisons} comparisons" if model.cost_.comparisons else "")
 
@@ -183,10 +182,10 @@ def select_plain_parameters(estimator: BaseEstimator) -> dict[str, Any]:
     return {name: value for name, value in given.items() if isinstance(value, _PLAIN)}
 
 
-def facts(
-    data: TrainingData, found: SearchOutcome, command: Sequence[str], full: AllColumnsFit | None
+def collect_facts(
+    data: TrainingTable, found: SearchOutcome, command: Sequence[str], full: AllColumnsFit | None
 ) -> dict[str, Any]:
-    """Return how a model was made and what was measured, as plain values."""
+    """Return how a model was made and its measured errors, as plain values."""
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     size = found.chosen
     rows = list_path_rows(data, found)
@@ -210,7 +209,7 @@ def facts(
         "null_error": found.null_error,
         "folds": len(found.folds),
         "smaller": found.smaller,
-        "nested": _nested(found),
+        "nested": _list_nested_errors(found),
         "full_error": None if full is None else full.error,
         "full_note": None if full is None else full.note,
         "own_full_error": None if full is None else full.own_error,
@@ -222,13 +221,13 @@ def facts(
         "multiply_adds": found.model.cost_.multiply_adds,
         "comparisons": found.model.cost_.comparisons,
         "path": rows[:size],
-        "replaced": _members(model, rows[:size]),
+        "replaced": _list_replaced(model, rows[:size]),
         "notes": [*data.notes, *found.notes],
     }
 
 
-def _nested(found: SearchOutcome) -> dict[str, Any] | None:
-    """Return what nested cross-validation measured, as plain values."""
+def _list_nested_errors(found: SearchOutcome) -> dict[str, Any] | None:
+    """Return the errors of nested cross-validation as plain values."""
     if found.nested is None:
         return None
     return {
@@ -239,21 +238,21 @@ def _nested(found: SearchOutcome) -> dict[str, Any] | None:
     }
 
 
-def _members(model: TableModel, rows: list[dict[str, Any]]) -> list[str] | None:
-    """Return the features of a model, where replacements made them others than those chosen."""
+def _list_replaced(model: TableModel, rows: list[dict[str, Any]]) -> list[str] | None:
+    """Return the features of a model if replacement steps changed the chosen ones."""
     names = [model.describe(atom) for atom in model.estimator.model_.support]
     return None if names == [row["name"] for row in rows] else names
 
 
 def make_report(
-    data: TrainingData,
+    data: TrainingTable,
     found: SearchOutcome,
     told: dict[str, Any],
     full: AllColumnsFit | None,
     model_bytes: int,
 ) -> Report:
-    """Return the page about a model."""
-    effects, signed = _effects(data, found.model)
+    """Return the HTML report of a model."""
+    effects, signed = _measure_effects(data, found.model)
     labels = data.task == "classification"
     rows = list_path_rows(data, found)
     atoms = [step.atom for step in found.path.model_.path.rounds]
@@ -264,13 +263,22 @@ def make_report(
         notes=tuple(told["notes"]),
         null_loss=float(found.path.null_loss_),
         features=tuple(
-            _feature(row, data, found, atom) for row, atom in zip(rows, atoms, strict=True)
+            Feature(
+                row["name"],
+                row["kind"] if data.pool == "columns" else "",
+                row["loss"],
+                row["gain"],
+                row["error"],
+                found.path.model_.pool.n_columns(atom, data.encoder.width),
+                folds=row["folds"],
+            )
+            for row, atom in zip(rows, atoms, strict=True)
         ),
         standard_error=tuple(spread),
         classes=tuple(map(str, found.model.classes_)) if labels else (data.target,),
         effects=effects,
         signed=signed,
-        confusion=_confusion(found) if labels else None,
+        confusion=_count_confusions(found) if labels else None,
         scatter=None if labels else np.column_stack(found.held_out),
         model_bytes=model_bytes,
         fit_seconds=found.seconds,
@@ -280,40 +288,37 @@ def make_report(
     )
 
 
-def _feature(row: dict[str, Any], data: TrainingData, found: SearchOutcome, atom: Any) -> Feature:
-    columns = found.path.model_.pool.n_columns(atom, data.encoder.width)
-    kind = row["kind"] if data.pool == "columns" else ""
-    named = (row["name"], kind, row["loss"], row["gain"], row["error"], columns)
-    return Feature(*named, folds=row["folds"])
+def _count_confusions(found: SearchOutcome) -> np.ndarray:
+    """Return the numbers, or weights, of held-out rows by true and predicted class."""
+    from sklearn.metrics import confusion_matrix
+
+    classes, weight = found.model.classes_, found.held_weight
+    counts = confusion_matrix(*found.held_out, labels=classes, sample_weight=weight)
+    return np.asarray(counts, dtype=np.float64)
 
 
-def _confusion(found: SearchOutcome) -> np.ndarray:
-    classes = found.model.classes_
-    truth, guess = (np.searchsorted(classes, part) for part in found.held_out)
-    counts = np.zeros((len(classes), len(classes)))
-    np.add.at(counts, (truth, guess), 1.0 if found.held_weight is None else found.held_weight)
-    return counts
+def _measure_effects(
+    data: TrainingTable, model: BaseEstimator
+) -> tuple[np.ndarray, tuple[bool, ...]]:
+    """Return for each feature and score the deviation over rows of the feature's contribution.
 
-
-def _effects(data: TrainingData, model: BaseEstimator) -> tuple[np.ndarray, tuple[bool, ...]]:
-    """Return how far each feature moves each score: the deviation of its contribution over rows.
-
-    A feature of one column moves a score up or down with its value, hence the sign; one of several
-    columns does both.
+    The effect of a feature of one column has a sign: a larger value moves the score up or down. One
+    of several columns has none, since it may do both.
     """
-    step = max(1, data.X.shape[0] // _SAMPLE)
+    step = max(1, data.X.shape[0] // _ROWS_FOR_EFFECTS)
     rows = data.X[::step]
     pool, support = model.model_.pool, model.model_.support
     weights = model.model_.weights
     if data.task == "classification":
-        weights = weights - weights.mean(axis=1, keepdims=True)  # scores count relative to others
+        # Only differences between the scores of classes matter.
+        weights = weights - weights.mean(axis=1, keepdims=True)
     effects, signed, row = [], [], 0
     for atom in support:
         part = np.asarray(to_dense(pool.evaluate(rows, [atom])), dtype=np.float64)
         own = np.asarray(weights[row : row + part.shape[1]], dtype=np.float64)
         row += part.shape[1]
         given = part @ own
-        unit = float(np.max(np.abs(given))) or 1.0  # whose square may be infinite
+        unit = float(np.max(np.abs(given))) or 1.0  # squares might overflow
         moved = unit * np.std(given / unit, axis=0)
         effects.append(moved * np.sign(own[0]) if part.shape[1] == 1 else moved)
         signed.append(part.shape[1] == 1)

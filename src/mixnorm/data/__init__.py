@@ -1,7 +1,7 @@
-"""Data: one view of dense, sparse and memory-mapped tables, with products and some of the columns.
+"""Data: one interface to dense, sparse and memory-mapped tables, for products and statistics.
 
-Open ``dense.py`` first, which says what a matrix can do; ``sparse.py`` has the other kind. The room
-imports no other. ``__init__.pyi`` lists the names.
+Open ``dense.py`` first, which shows what a matrix can do; ``sparse.py`` does the same for sparse
+tables. The room imports no other room. ``__init__.pyi`` lists the names.
 """
 
 from mixnorm._lazy import attach

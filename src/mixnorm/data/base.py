@@ -1,4 +1,4 @@
-"""What matrices have in common: statistics of their columns, and products with some of them."""
+"""Base classes of matrices and of sets of their columns, and statistics of columns."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class ColumnStatistics:
 
     @property
     def half_farthest(self) -> np.ndarray:
-        """Half the largest deviation of each column from its mean; the whole may overflow."""
+        """Half the largest deviation of each column from its mean, as the whole may overflow."""
         low, mean, high = 0.5 * self.low, 0.5 * self.mean, 0.5 * self.high
         return np.asarray(np.maximum(high - mean, mean - low))
 
     def about_zero(self) -> ColumnStatistics:
-        """Return the same with zero in place of the means: what counts without an intercept."""
+        """Return the statistics about zero, not about the means, as without an intercept."""
         deviation = np.hypot(self.mean, self.deviation)
         return ColumnStatistics(self.low, self.high, np.zeros_like(self.mean), deviation)
 
@@ -53,32 +53,31 @@ class ColumnSet:
         raise NotImplementedError
 
     def means(self, curvature: np.ndarray) -> np.ndarray:
-        """Return the means of the columns, ``(size, n_factors)``, by ``curvature`` of the rows."""
+        """Return the means of the columns, ``(size, n_factors)``, weighted by ``curvature``."""
         return np.asarray(self.gradient(curvature) / positive_totals(curvature))
 
     def gram(self, curvature: np.ndarray, means: np.ndarray | None, stride: int = 1) -> np.ndarray:
         """Return Gram matrices ``(n_factors, size, size)`` with rows weighted by ``curvature``.
 
         ``means``, of shape ``(size, n_factors)``, is subtracted from the columns. With ``stride``
-        every so many rows may stand for all.
+        the matrices may be estimated from every ``stride``-th row.
         """
         raise NotImplementedError
 
     def part(self, index: np.ndarray) -> ColumnSet:
-        """Return some of the columns, in increasing order if they are all."""
+        """Return the columns at ``index``, which is in increasing order if it has all of them."""
         return self if len(index) == self.size else self._subset(index)
 
     def _subset(self, index: np.ndarray) -> ColumnSet:
         raise NotImplementedError
 
 
-class Products:
-    """Base of matrices: what follows from their entries, and from some of their columns.
+class BaseMatrix:
+    """Base of matrices."""
 
-    ``shape`` is that of the table, and products with it are in ``dtype``.
-    """
-
+    #: The shape of the table.
     shape: tuple[int, int]
+    #: The dtype of products with it.
     dtype: Any
     _X: Any
 
@@ -89,7 +88,7 @@ class Products:
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return ``X weights``, output by output, for entries in the working dtype.
 
-        Where most rows of ``weights`` are zero, only the columns of the others are read.
+        Where most rows of ``weights`` are zero, only the columns of the other rows are read.
         """
         used = np.flatnonzero(np.any(weights != 0.0, axis=1))
         if len(used) == 0:

@@ -8,46 +8,49 @@ from typing import Any, Self
 import numpy as np
 
 from mixnorm._array import Array, device_of, is_numpy, namespace, to_numpy
-from mixnorm.data.base import ColumnSet, ColumnStatistics, Products, positive_totals
+from mixnorm.data.base import BaseMatrix, ColumnSet, ColumnStatistics, positive_totals
 
-# A block of rows read at once: large enough to stream from disk, small enough for copies of it to
-# stay in the cache (fresh memory costs more than the arithmetic).
-_BLOCK_BYTES = 1 << 21
+# Bytes of a block of rows: enough to stream from disk, and few enough for copies of the block to
+# stay in the cache (new memory costs more than the arithmetic).
+_BYTES_PER_BLOCK = 1 << 21
 # The same for other libraries, mostly on a device, where many small steps cost more.
-_BLOCK_BYTES_THERE = 1 << 28
-# Rows that stand for all where there are at least twice as many, for curvatures.
+_BYTES_PER_BLOCK_ON_DEVICE = 1 << 28
+# Curvatures are estimated on this many rows where there are at least twice as many.
 SAMPLES = 8192
-# OpenBLAS multiplies without packing its operands while m*n*k stays below this; packing the large
+# OpenBLAS multiplies without packing its operands while m*n*k is at most this. To pack the large
 # operand of such a thin product would cost more than the product itself.
-_UNPACKED = 1_000_000
+_LARGEST_UNPACKED_PRODUCT = 1_000_000
 
 
-class DenseMatrix(Products):
+class DenseMatrix(BaseMatrix):
     """A dense matrix of any array namespace; integers and half floats are converted by blocks."""
 
     def __init__(self, X: Array, dtype: Any) -> None:
         self._X = X
         self.dtype = dtype
-        self.shape = tuple(X.shape)
+        self.shape = X.shape[0], X.shape[1]
 
     def blocks(self) -> Iterator[tuple[slice, Any]]:
         """Yield blocks of consecutive rows in the working dtype."""
-        n, d = self.shape
-        size = _BLOCK_BYTES if is_numpy(self._X) else _BLOCK_BYTES_THERE
-        step = max(1, size // max(1, 8 * d))
+        n, step = self.shape[0], self._rows_per_block
         for start in range(0, n, step):
             rows = slice(start, min(start + step, n))
             yield rows, self._convert(self._X[rows, :])
 
+    @property
+    def _rows_per_block(self) -> int:
+        size = _BYTES_PER_BLOCK if is_numpy(self._X) else _BYTES_PER_BLOCK_ON_DEVICE
+        return max(1, size // max(1, 8 * self.shape[1]))
+
     def columns(self, index: np.ndarray) -> DenseColumns:
-        """Return some columns, one after the other in memory."""
+        """Return some columns, each contiguous in memory."""
         return DenseColumns(self.column_rows(index))
 
     def column_rows(self, index: Sequence[int] | np.ndarray) -> Any:
         """Return some columns as the rows of an array.
 
-        Several are gathered in one pass over the rows: a table in row order that lies in a file is
-        then read once, not once per column.
+        All of them are gathered in one pass over the rows, so that a file in row order is read
+        once, not once per column.
         """
         X = self._X
         if not is_numpy(X):
@@ -57,7 +60,7 @@ class DenseMatrix(Products):
         if X.dtype == self.dtype and X.flags.f_contiguous:
             return np.asarray(X.T[np.asarray(index)])
         rows = np.empty((len(index), self.shape[0]), dtype=self.dtype)
-        step = max(1, _BLOCK_BYTES // max(1, X.itemsize * self.shape[1]))
+        step = max(1, _BYTES_PER_BLOCK // max(1, X.itemsize * self.shape[1]))
         for start in range(0, self.shape[0], step):
             block = slice(start, start + step)
             rows[:, block] = X[block, index].T
@@ -69,8 +72,9 @@ class DenseMatrix(Products):
         if not is_numpy(X):
             return (residual.T @ self._convert(X)).T
         if X.dtype == self.dtype:
-            if X.flags.c_contiguous and self._is_thin(residual.shape[1]):
-                return self._thin_gradient(residual)
+            thin = 16 * self.shape[1] * residual.shape[1] <= _LARGEST_UNPACKED_PRODUCT
+            if X.flags.c_contiguous and thin:
+                return self._thin_gradient(to_numpy(residual))
             if not X.flags.c_contiguous:
                 return X.T @ residual
             if not isinstance(X, np.memmap):
@@ -91,23 +95,23 @@ class DenseMatrix(Products):
 
     def ranges(self, weight: Array) -> tuple[np.ndarray, np.ndarray]:
         """Return each column's smallest and largest value over rows of positive weight."""
-        return _widest([_extremes(block) for _, block in self._used_blocks(weight)])
+        return _join_ranges([_extremes(block) for _, block in self._used_blocks(weight)])
 
     def statistics(self, weight: Array) -> ColumnStatistics:
         """Return ranges, means and deviations of all columns, in one pass where numbers are small.
 
-        Deviations are exact to rounding however large the means are beside them: blocks of rows are
-        centred before they are squared.
+        Blocks of rows are centred before they are squared, so that deviations are accurate even
+        where the means are much larger.
         """
         moments, extremes = _Moments(self.shape[1]), []
         for part, block in self._used_blocks(weight):
             extremes.append(_extremes(block))
             moments.add(part, block)
-        low, high = _widest(extremes)
+        low, high = _join_ranges(extremes)
         half = 0.5 * high - 0.5 * low
         mean, deviation = moments.mean, moments.deviation
         unsafe = (half > 0.0) & ~_squares_are_safe(half)
-        unsafe |= ~np.isfinite(deviation)  # of a constant column, where its sum rounds up
+        unsafe |= ~np.isfinite(deviation)  # the sum of a constant column may round up
         if np.any(unsafe):  # again, in units in which no square overflows or vanishes
             centre = np.where(unsafe, 0.5 * low + 0.5 * high, 0.0).astype(low.dtype)
             unit = np.where(unsafe & (half > 0.0), half, 1.0).astype(low.dtype)
@@ -132,20 +136,20 @@ class DenseMatrix(Products):
                 yield part, block
 
     def moments(
-        self, weights: Array, samples: Any, known: ColumnStatistics, unit: Any
+        self, weights: Array, samples: Array, known: ColumnStatistics, unit: np.ndarray
     ) -> tuple[Any, Any, Any]:
         """Return weighted sums of ``z = (x - mean) / unit`` and of ``z * z``.
 
         Both have shape ``(n_features, n_outputs)`` for weights ``(n_samples, n_outputs)``. The last
         are sums of ``z * z`` weighted by ``samples``, of shape ``(n_features,)``.
 
-        Of many rows a sample stands for all.
+        Of many rows, the sums are estimated on a sample.
         """
-        n, (d, k) = self.shape[0], (self.shape[1], weights.shape[1])
+        (n, d), k = self.shape, weights.shape[1]
         xp, device = namespace(weights), device_of(weights)
         first = xp.zeros((k, d), dtype=self.dtype, device=device)
         second, plain = xp.zeros_like(first), xp.zeros_like(first[0, :])
-        # Differences of numbers near the largest float would overflow: both are halved then.
+        # Differences of numbers near the largest float would overflow, so both are halved.
         largest = float(np.max(known.largest, initial=0.0))
         half = 0.5 if largest > 0.25 * float(np.finfo(known.mean.dtype).max) else 1.0
         inverse = xp.asarray(1.0 / unit / half, device=device)
@@ -153,7 +157,7 @@ class DenseMatrix(Products):
         for rows, block in self._sample() if n >= 2 * SAMPLES else self.blocks():
             part = weights[rows, :].T
             counts = samples[rows] > 0
-            if not bool(xp.all(counts)):  # rows that do not count may hold anything
+            if not bool(xp.all(counts)):  # rows of weight zero may hold anything
                 block = xp.where(counts[:, None], block, centre / half)
             values = (block if half == 1.0 else half * block) - centre
             values *= inverse
@@ -165,26 +169,19 @@ class DenseMatrix(Products):
         return share * first.T, share * second.T, share * plain
 
     def _sample(self) -> Iterator[tuple[Any, Any]]:
-        """Yield some rows, drawn at random but always the same ones, in blocks."""
-        drawn = np.random.default_rng(0).choice(self.shape[0], SAMPLES, replace=False)
-        drawn.sort()
-        step = max(1, _BLOCK_BYTES // max(1, 8 * self.shape[1]))
+        """Yield blocks of rows that are drawn at random, but are always the same."""
+        drawn = np.sort(np.random.default_rng(0).choice(self.shape[0], SAMPLES, replace=False))
         xp, device = namespace(self._X), device_of(self._X)
-        if not is_numpy(self._X):
-            rows = xp.asarray(drawn, device=device)
-            yield rows, self._convert(xp.take(self._X, rows, axis=0))
-            return
-        for start in range(0, SAMPLES, step):
-            rows = drawn[start : start + step]
-            yield rows, self._convert(self._X[rows, :])
+        for start in range(0, SAMPLES, self._rows_per_block):
+            rows = xp.asarray(drawn[start : start + self._rows_per_block], device=device)
+            chosen = self._X[rows, :] if is_numpy(self._X) else xp.take(self._X, rows, axis=0)
+            yield rows, self._convert(chosen)
 
-    def _convert(self, array: Any) -> Any:
+    def _convert(self, array: Array) -> Any:
+        """Return an array in the working dtype."""
         if array.dtype == self.dtype:
             return array
         return namespace(array).astype(array, self.dtype)
-
-    def _is_thin(self, n_outputs: int) -> bool:
-        return 16 * self.shape[1] * n_outputs <= _UNPACKED
 
     def _thin_gradient(self, residual: np.ndarray) -> np.ndarray:
         """Accumulate small unpacked products over blocks of rows (C order, few outputs)."""
@@ -192,7 +189,7 @@ class DenseMatrix(Products):
 
         X, gemm = self._X, sgemm if self.dtype == np.float32 else dgemm
         d, k = self.shape[1], residual.shape[1]
-        step = _UNPACKED // (d * k)
+        step = _LARGEST_UNPACKED_PRODUCT // (d * k)
         by_sample = np.ascontiguousarray(residual)
         total = np.zeros((d, k), dtype=self.dtype, order="F")
         for start in range(0, X.shape[0], step):
@@ -237,8 +234,8 @@ class DenseColumns(ColumnSet):
             total[factor] = shifted @ shifted.T
         return total
 
-    def rooted(self, weight: np.ndarray, means: np.ndarray | None) -> np.ndarray:
-        """Return the columns less their means, times the roots of one weight per row."""
+    def scale_rows(self, weight: np.ndarray, means: np.ndarray | None) -> np.ndarray:
+        """Return the columns less their means, times the square root of a weight per row."""
         shifted = self._rows if means is None else self._rows - means
         return np.asarray(shifted * np.sqrt(weight))
 
@@ -247,19 +244,19 @@ class DenseColumns(ColumnSet):
 
 
 class _Moments:
-    """Weighted mean and variance of columns, gathered block by block (Chan, Golub and LeVeque)."""
+    """Weighted mean and variance of columns, updated by blocks (Chan, Golub and LeVeque)."""
 
     def __init__(self, width: int) -> None:
         self._weight = 0.0
         self.mean = np.zeros(width)
         self._squares = np.zeros(width)
 
-    def add(self, weight: Array, block: Any) -> None:
+    def add(self, weight: Array, block: Array) -> None:
         """Add a block of rows with their weights, which are positive."""
         xp = namespace(block)
         total = float(xp.sum(weight, dtype=xp.float64))
         share = weight / total
-        with np.errstate(over="ignore", invalid="ignore"):  # such columns are gone over again
+        with np.errstate(over="ignore", invalid="ignore"):  # such columns are computed again
             mean = share @ block
             squares = block - mean[None, :]
             squares *= squares
@@ -278,20 +275,20 @@ class _Moments:
             return np.asarray(np.sqrt(self._squares / self._weight))
 
 
-def _extremes(block: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the smallest and the largest value of each column of some rows."""
+def _extremes(block: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest and the largest value of each column of a block of rows."""
     xp = namespace(block)
     return to_numpy(xp.min(block, axis=0)), to_numpy(xp.max(block, axis=0))
 
 
-def _widest(ranges: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the smallest and the largest value in ranges of several blocks."""
+def _join_ranges(ranges: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest and the largest value of each column from those of blocks."""
     lows, highs = zip(*ranges, strict=True)
     return np.min(lows, axis=0), np.max(highs, axis=0)
 
 
 def _squares_are_safe(half: np.ndarray) -> np.ndarray:
-    """Tell of half ranges whether squares of deviations keep all their digits."""
+    """Tell for each half range whether squares of deviations keep all their digits."""
     info = np.finfo(half.dtype)
     least, most = np.sqrt(info.tiny) / info.eps, np.sqrt(info.max) * info.eps
     return np.asarray((half > least) & (half < most))

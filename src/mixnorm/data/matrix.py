@@ -1,10 +1,10 @@
-"""The matrix that suits a table."""
+"""The matrix for a dense or a sparse table."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from mixnorm._array import Array, MatrixLike, is_sparse
+from mixnorm._array import MatrixLike, is_sparse
 from mixnorm.data.dense import DenseMatrix
 from mixnorm.data.sparse import SparseMatrix
 
@@ -12,7 +12,7 @@ from mixnorm.data.sparse import SparseMatrix
 Matrix = DenseMatrix | SparseMatrix
 
 
-def as_matrix(X: Array, dtype: Any) -> Matrix:
+def as_matrix(X: Any, dtype: Any) -> Matrix:
     """Return ``X`` as a matrix whose products are in ``dtype``.
 
     Parameters
@@ -20,7 +20,7 @@ def as_matrix(X: Array, dtype: Any) -> Matrix:
     X : array of any array namespace, memory map or sparse matrix
         The table, of shape ``(n_samples, n_features)``. Sparse matrices are kept by columns.
     dtype : dtype
-        Floats; other entries are converted as they are read.
+        A dtype of floats; entries of other dtypes are converted as they are read.
 
     Examples
     --------

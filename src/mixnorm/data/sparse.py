@@ -8,24 +8,25 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mixnorm._array import Array
-from mixnorm.data.base import ColumnSet, ColumnStatistics, Products, positive_totals
+from mixnorm._array import SparseMatrix as ScipySparse
+from mixnorm.data.base import BaseMatrix, ColumnSet, ColumnStatistics, positive_totals
 
-# Entries of a sparse matrix looked at together.
-_BLOCK_ENTRIES = 1 << 18
-# Rows made dense together.
-_BLOCK_ROWS = 4096
+# Entries of a block of sparse columns.
+_ENTRIES_PER_BLOCK_OF_COLUMNS = 1 << 18
+# Rows of a block that is made dense.
+_ROWS_PER_DENSE_BLOCK = 4096
 
 
-class SparseMatrix(Products):
-    """A sparse matrix."""
+class SparseMatrix(BaseMatrix):
+    """A sparse matrix, kept by columns."""
 
-    def __init__(self, X: Array, dtype: Any) -> None:
-        X = sp.csc_array(X, dtype=dtype)
-        if not X.has_canonical_format:  # entries given in parts are added up, in a copy
-            X = X.copy()
-            X.sum_duplicates()
-        self._X = X
+    def __init__(self, X: ScipySparse, dtype: Any) -> None:
+        self._X = sp.csc_array(X, dtype=dtype)
+        if not self._X.has_canonical_format:  # several values of one entry are added up, in a copy
+            self._X = self._X.copy()
+            self._X.sum_duplicates()
+        #: The matrix in compressed sparse column form.
+        self.by_column: Any = self._X
         self._transposed = self._X.T
         self.dtype = dtype
         self.shape = self._X.shape
@@ -33,8 +34,8 @@ class SparseMatrix(Products):
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield blocks of consecutive rows, made dense."""
         X = self._X.tocsr()
-        for start in range(0, X.shape[0], _BLOCK_ROWS):
-            rows = slice(start, min(start + _BLOCK_ROWS, X.shape[0]))
+        for start in range(0, X.shape[0], _ROWS_PER_DENSE_BLOCK):
+            rows = slice(start, min(start + _ROWS_PER_DENSE_BLOCK, X.shape[0]))
             yield rows, X[rows].toarray()
 
     def columns(self, index: np.ndarray) -> SparseColumns:
@@ -53,27 +54,25 @@ class SparseMatrix(Products):
         """Return ``Xᵀ residual``."""
         return np.asarray(self._transposed @ np.ascontiguousarray(residual))
 
-    def ranges(self, weight: Array) -> tuple[np.ndarray, np.ndarray]:
+    def ranges(self, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return each column's smallest and largest value over rows of positive weight."""
         X = self._X
         if not np.all(weight > 0):
             X = X[np.flatnonzero(weight > 0), :]
         return X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
 
-    def statistics(self, weight: Array) -> ColumnStatistics:
-        """Return ranges, means and deviations of all columns, from the entries alone.
+    def statistics(self, weight: np.ndarray) -> ColumnStatistics:
+        """Return ranges, means and deviations of all columns, from the stored entries.
 
-        Those that are not stored differ from the mean by the mean.
+        The other entries are zero, so that they differ from the mean by the mean.
         """
         low, high = self.ranges(weight)
         unit = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
         unit[unit == 0.0] = 1.0  # otherwise no square overflows in this unit
         share = weight / np.sum(weight, dtype=np.float64)
         mean, variance = np.empty(len(unit)), np.empty(len(unit))
-        for columns in self.column_blocks():
-            mean[columns], variance[columns] = self._mean_and_variance(
-                columns, share, unit[columns]
-            )
+        for part in self.column_blocks():
+            mean[part], variance[part] = self._mean_and_variance(part, share, unit[part])
         deviation = unit * np.sqrt(variance)
         mean = (unit * mean).astype(low.dtype)
         return ColumnStatistics(low, high, mean, deviation.astype(low.dtype))
@@ -94,7 +93,7 @@ class SparseMatrix(Products):
         return mean, variance + np.maximum(1.0 - stored, 0.0) * mean**2
 
     def moments(
-        self, weights: np.ndarray, samples: np.ndarray, known: ColumnStatistics, unit: Any
+        self, weights: np.ndarray, samples: np.ndarray, known: ColumnStatistics, unit: np.ndarray
     ) -> tuple[Any, Any, Any]:
         """Return weighted sums of ``z = (x - mean) / unit`` and of ``z * z``."""
         weights = np.concatenate([weights, samples[:, None]], axis=1)
@@ -103,7 +102,7 @@ class SparseMatrix(Products):
         squares = np.empty_like(sums)
         for columns in self.column_blocks():
             part = self._X[:, columns]
-            part.data[samples[part.indices] == 0] = 0.0  # what does not count may hold anything
+            part.data[samples[part.indices] == 0] = 0.0  # rows of weight zero may hold anything
             part.data = np.square(part.data / np.repeat(unit[columns], np.diff(part.indptr)))
             squares[columns] = part.T @ weights
         shift = (known.mean / unit)[:, None]
@@ -111,17 +110,13 @@ class SparseMatrix(Products):
         second = squares - shift * (sums + first)
         return first[:, :-1], second[:, :-1], second[:, -1]
 
-    @property
-    def by_column(self) -> Any:
-        """The matrix in compressed sparse column form."""
-        return self._X
-
     def column_blocks(self) -> Iterator[slice]:
-        """Yield ranges of columns that have a moderate number of entries together."""
+        """Yield ranges of columns with a moderate number of entries in each."""
         ends, width = self._X.indptr, self.shape[1]
         start = 0
         while start < width:
-            stop = int(np.searchsorted(ends, ends[start] + _BLOCK_ENTRIES, side="right")) - 1
+            most = ends[start] + _ENTRIES_PER_BLOCK_OF_COLUMNS
+            stop = int(np.searchsorted(ends, most, side="right")) - 1
             stop = min(max(stop, start + 1), width)
             yield slice(start, stop)
             start = stop
@@ -136,7 +131,7 @@ class SparseColumns(ColumnSet):
         The columns.
     """
 
-    def __init__(self, columns: Any) -> None:
+    def __init__(self, columns: sp.csc_array | sp.csr_array) -> None:
         self._columns = columns.tocsr()
         self._transposed = columns.T.tocsr()
         self.size = columns.shape[1]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from mixnorm._files import written_whole
+from mixnorm._files import write_atomically
 from mixnorm.datasets.catalogue import NAMES, OPENML, SCIKIT_LEARN
 from mixnorm.exceptions import DatasetFormatError, DatasetNotFoundError
 
@@ -82,7 +82,7 @@ def load(name: str, *, download_if_missing: bool = True) -> "Bunch":
     arrays = _fetch.from_openml(name)
     folder = _cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    with written_whole(folder / f"{name}.npz") as file:
+    with write_atomically(folder / f"{name}.npz") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
     return Bunch(name=name, source=f"openml:{OPENML[name].data_id}", **arrays)
 

@@ -1,7 +1,7 @@
-"""Penalties of the corrective step: what large weights cost beside the loss.
+"""Penalties of the corrective step, which are added to the loss.
 
 Weights have shape ``(n_rows, n_outputs)``, one row per chosen column; the intercept is never among
-them. A penalty is a smooth part and, where ``kink`` is not zero, ``kink * sum |W|``.
+them. A penalty is the sum of a smooth part and of ``kink * sum |W|``, where ``kink`` may be zero.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numbers
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from mixnorm._array import namespace
+from mixnorm._array import Array, namespace
 from mixnorm._params import Parameters
 
 __all__ = ["AbsoluteSum", "Penalty", "Ridge", "SmoothMaxNorm", "as_penalty"]
@@ -19,14 +19,14 @@ __all__ = ["AbsoluteSum", "Penalty", "Ridge", "SmoothMaxNorm", "as_penalty"]
 
 @runtime_checkable
 class Penalty(Protocol):
-    """What the greedy engine may ask of a penalty; ``alpha`` is the engine's business.
+    """The methods that the greedy engine needs of a penalty; the engine multiplies it by ``alpha``.
 
     A class that inherits from this one has the defaults.
     """
 
-    #: Weight of ``sum |W|`` in it; zero where the penalty is smooth.
+    #: The factor of ``sum |W|``; zero where the penalty is smooth.
     kink: ClassVar[float] = 0.0
-    #: It grows like this power of the weights, at least where they are large.
+    #: The power of the weights with which it grows where they are large.
     degree: ClassVar[int]
     #: The curvature does not depend on the weights.
     constant_curvature: ClassVar[bool] = False
@@ -37,20 +37,20 @@ class Penalty(Protocol):
         """Raise a ValueError for parameters out of their range."""
         return
 
-    def value(self, weights: Any) -> float:
+    def value(self, weights: Array) -> float:
         """Return the penalty, kinks included; zero for weights that are zero."""
         ...
 
-    def gradient(self, weights: Any) -> Any:
+    def gradient(self, weights: Array) -> Any:
         """Return the gradient of the smooth part."""
         ...
 
-    def curvature(self, weights: Any) -> Any:
-        """Return a diagonal model of the curvature, which steers steps as long as the weights are.
+    def curvature(self, weights: Array) -> Any:
+        """Return a diagonal model of the curvature, for steps about as long as the weights.
 
-        The diagonal of the Hessian, where that says enough. A penalty that is linear far out has
-        none there, and where the loss is flat steps would have no bound: a parabola that touches
-        ``|w|`` has curvature ``1 / |w|``, and that is added.
+        It is the diagonal of the Hessian where that is positive. A penalty that grows linearly has
+        no curvature far from zero, and steps would have no bound where the loss is flat. The
+        curvature ``1 / |w|`` of a parabola that touches ``|w|`` is added then.
         """
         ...
 
@@ -62,7 +62,7 @@ class Penalty(Protocol):
         """Return ``c`` with smooth part at most ``c max_r |w_r|^2`` for every row ``w``."""
         return 0.0
 
-    def shift(self, weights: Any) -> Any:
+    def shift(self, weights: Array) -> Any:
         """Return the constant per row, ``(n_rows, 1)``, whose subtraction costs least."""
         ...
 
@@ -82,16 +82,16 @@ class Ridge(Parameters, Penalty):
     constant_curvature: ClassVar[bool] = True
     least_at_mean: ClassVar[bool] = True
 
-    def value(self, weights: Any) -> float:
+    def value(self, weights: Array) -> float:
         """Return the sum of squares."""
         flat = namespace(weights).reshape(weights, (-1,))
         return float(flat @ flat)
 
-    def gradient(self, weights: Any) -> Any:
+    def gradient(self, weights: Array) -> Any:
         """Return twice the weights."""
         return 2.0 * weights
 
-    def curvature(self, weights: Any) -> Any:
+    def curvature(self, weights: Array) -> Any:
         """Return twos."""
         return namespace(weights).full_like(weights, 2.0)
 
@@ -103,25 +103,26 @@ class Ridge(Parameters, Penalty):
         """Return the number of outputs."""
         return float(n_outputs)
 
-    def shift(self, weights: Any) -> Any:
+    def shift(self, weights: Array) -> Any:
         """Return the means."""
         return namespace(weights).mean(weights, axis=1, keepdims=True)
 
 
 @dataclass
 class SmoothMaxNorm(Parameters, Penalty):
-    r"""A smooth :math:`\ell_{\infty,1}` norm: the largest magnitude of each row, added up.
+    r"""A smooth :math:`\ell_{\infty,1}` norm: the sum of the largest magnitudes of the rows.
 
     .. math:: \frac1\beta \sum_j \ln \frac{1}{2k} \sum_{r=1}^{k}
               \bigl(e^{\beta W_{jr}} + e^{-\beta W_{jr}}\bigr)
 
-    For each row that is below the largest magnitude, by at most :math:`\ln(2k)/\beta`. It takes
-    from the largest weights of a feature and leaves the others alone.
+    The term of a row is below its largest magnitude, by at most :math:`\ln(2k)/\beta`
+    (:eq:`smooth-max-norm`). The penalty lowers the largest weights of a feature and hardly changes
+    the others.
 
     Parameters
     ----------
     beta : float, default=10.0
-        How closely the maximum is followed; the curvature grows with it.
+        How closely the maximum is approximated; the curvature grows with it.
 
     References
     ----------
@@ -145,7 +146,7 @@ class SmoothMaxNorm(Parameters, Penalty):
         if not isinstance(self.beta, numbers.Real) or not 0.0 < self.beta < math.inf:
             raise ValueError(f"beta={self.beta!r} must be a positive, finite number.")
 
-    def value(self, weights: Any) -> float:
+    def value(self, weights: Array) -> float:
         """Return the penalty, with exponents that are never positive."""
         xp = namespace(weights)
         up, down, largest = self._exponentials(weights)
@@ -153,17 +154,17 @@ class SmoothMaxNorm(Parameters, Penalty):
         rows = largest[:, 0] + xp.log(mean) / self.beta
         return float(xp.sum(rows, dtype=xp.float64))
 
-    def gradient(self, weights: Any) -> Any:
-        """Return the shares of the two exponentials of each weight, less one another."""
+    def gradient(self, weights: Array) -> Any:
+        """Return the difference of the shares of the two exponentials of each weight."""
         xp = namespace(weights)
         up, down, _ = self._exponentials(weights)
         return (up - down) / xp.sum(up + down, axis=1, keepdims=True)
 
-    def curvature(self, weights: Any) -> Any:
-        """Return the second derivatives, and per row ``1 / (1 + m)`` shared by the outputs.
+    def curvature(self, weights: Array) -> Any:
+        """Return the second derivatives, plus ``1 / (1 + m)`` divided among the outputs of a row.
 
-        The second derivatives are ``beta`` times the variances of the signs of which the gradient
-        is the mean.
+        The second derivatives are ``beta`` times the variances of random signs, and the gradient is
+        the mean of these signs. ``m`` is the largest magnitude of the row.
         """
         xp = namespace(weights)
         up, down, largest = self._exponentials(weights)
@@ -180,7 +181,7 @@ class SmoothMaxNorm(Parameters, Penalty):
         """Return ``beta / 2``: a row costs at most ``ln(cosh(beta m)) / beta``."""
         return 0.5 * self.beta
 
-    def shift(self, weights: Any) -> Any:
+    def shift(self, weights: Array) -> Any:
         """Return where ``sum_r sinh(beta (w_r - c))`` vanishes."""
         xp = namespace(weights)
         high = xp.max(weights, axis=1, keepdims=True)
@@ -189,7 +190,7 @@ class SmoothMaxNorm(Parameters, Penalty):
         below = xp.sum(xp.exp(self.beta * (low - weights)), axis=1, keepdims=True)
         return 0.5 * (high + low + xp.log(above / below) / self.beta)
 
-    def _exponentials(self, weights: Any) -> tuple[Any, Any, Any]:
+    def _exponentials(self, weights: Array) -> tuple[Any, Any, Any]:
         """Return ``exp(beta (w - m))``, ``exp(-beta (w + m))`` and ``m``, the largest magnitude."""
         xp = namespace(weights)
         largest = xp.max(xp.abs(weights), axis=1, keepdims=True)
@@ -211,21 +212,21 @@ class AbsoluteSum(Parameters, Penalty):
     kink: ClassVar[float] = 1.0
     degree: ClassVar[int] = 1
 
-    def value(self, weights: Any) -> float:
+    def value(self, weights: Array) -> float:
         """Return the sum of magnitudes."""
         xp = namespace(weights)
         return float(xp.sum(xp.abs(weights), dtype=xp.float64))
 
-    def gradient(self, weights: Any) -> Any:
+    def gradient(self, weights: Array) -> Any:
         """Return zeros: there is no smooth part."""
         return namespace(weights).zeros_like(weights)
 
-    def curvature(self, weights: Any) -> Any:
-        """Return ``1 / (1 + |w|)``; there is no Hessian to speak of."""
+    def curvature(self, weights: Array) -> Any:
+        """Return ``1 / (1 + |w|)``, as the Hessian is zero."""
         return 1.0 / (1.0 + namespace(weights).abs(weights))
 
-    def shift(self, weights: Any) -> Any:
-        """Return the medians; between two middle values, the point nearest to zero."""
+    def shift(self, weights: Array) -> Any:
+        """Return the medians; of an even number of weights, the median nearest to zero."""
         xp = namespace(weights)
         k = weights.shape[1]
         ranked = xp.sort(weights, axis=1)
@@ -234,12 +235,12 @@ class AbsoluteSum(Parameters, Penalty):
         return xp.minimum(xp.maximum(zero, low), high)[:, None]
 
 
-#: The penalties that go by a name.
+#: The penalties that have a name.
 PENALTIES: dict[str, type[Penalty]] = {"l1": AbsoluteSum, "linf,1": SmoothMaxNorm, "ridge": Ridge}
 
 
 def as_penalty(penalty: Any) -> Penalty:
-    """Return the penalty that a name stands for, or an object as it is.
+    """Return the penalty of this name; return a penalty object as it is.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How a tensor kernel on training rows is represented: by features, by a tensor, or by parts."""
+"""Representations of a tensor kernel on training rows: features, a tensor, or parts of either."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mixnorm.kernels.tensor import (
     PairExpansion,
     PairFactor,
     TensorExpansion,
-    drawn_features,
+    draw_features,
     feature_sums,
     multisets,
     pair_factor,
@@ -27,44 +27,44 @@ from mixnorm.kernels.tensor import (
 
 __all__ = ["REPRESENTATIONS", "Representation", "choose_representation", "represent"]
 
-#: A tensor of more arguments has too many entries for any number of rows.
+#: Most arguments of a kernel that is stored as a tensor: beyond, even few rows have too many.
 MOST_ARGUMENTS = 8
-#: What a kernel may be represented by.
+#: The names of representations.
 REPRESENTATIONS = ("features", "tensor", "sampled", "low-rank")
-# Bytes that features, or a tensor, may take where they are not asked for by name. A tensor of more
-# takes seconds to make, and longer to read than what is drawn.
-_ROOM, _TENSOR_ROOM = 2**31, 2**29
-# Monomials that are drawn at most, and columns of a factor of pairs.
-_DRAWN, _RANK = 2000, 300
-# Measured on one thread: products of features a second, bytes of a tensor that is in the cache or
-# in memory, and how large a cache is.
-_PRODUCTS, _CACHED, _READ, _CACHE = 25e9, 35e9, 21e9, 2e7
+# Most bytes of features, and of a tensor, that ``"auto"`` may choose. A larger tensor takes seconds
+# to make, and longer to read than drawn features.
+_FEATURE_BYTES, _TENSOR_BYTES = 2**31, 2**29
+# Most monomials to draw, and columns of a factor of pairs.
+_DRAWN_MONOMIALS, _PAIR_COLUMNS = 2000, 300
+# Measured on one thread: products of features per second; bytes per second of a tensor that is in
+# the cache, or in memory; and the bytes of a cache.
+_PRODUCT_SPEED, _CACHE_SPEED, _MEMORY_SPEED, _CACHE_BYTES = 25e9, 35e9, 21e9, 2e7
 
 
 @dataclass(frozen=True)
 class Representation:
-    """A tensor kernel on training rows, as the solver and prediction take it.
+    """A tensor kernel on training rows, for the solver and for prediction.
 
     Attributes
     ----------
     name : str
         One of ``REPRESENTATIONS``.
     kernel : TensorKernel
-        The kernel, its parameters settled.
+        The kernel, as its ``fitted`` returns it.
     q : float
         The exponent.
     unit : float
-        What columns are divided by, so that nothing overflows.
+        The divisor of columns, which avoids overflows.
     columns : array of shape (n_rows, n_columns)
-        Columns of the training rows, so divided.
+        Columns of the training rows, divided by ``unit``.
     contraction : Contraction
-        What the solver takes.
+        The input of the solver.
     error : float
-        What any entry of the kernel is off by at most, beside the largest.
+        The largest error of an entry of the kernel, relative to the largest entry.
     mass : float
-        The part of the kernel of a row with itself that is kept, on average.
+        The mean share of the kernel of a row with itself that is kept.
     exponents : array of shape (n_features, n_columns), optional
-        The monomials that were drawn.
+        The exponents of the monomials that were drawn.
     factor : PairFactor, optional
         The factor of the kernel of pairs.
     """
@@ -82,15 +82,15 @@ class Representation:
 
     @property
     def log_scale(self) -> float:
-        """The logarithm of what features of the kernel are divided by."""
+        """The logarithm of the divisor of the kernel's features."""
         degree = self.kernel.homogeneous()
         return 0.0 if degree is None else degree * math.log(self.unit)
 
-    def expansion(self, alpha: np.ndarray) -> Any:
-        """Return the functions that dual variables ``(n_rows, n_outputs)`` stand for.
+    def expansion(self, alpha: np.ndarray) -> FeatureExpansion | PairExpansion | TensorExpansion:
+        """Return the functions given by dual variables ``(n_rows, n_outputs)``.
 
-        A tensor's are told by weights of features, where those are fewer than the products of
-        pairs of rows.
+        With a tensor, they are weights of features, if these are fewer than the products of pairs
+        of rows.
         """
         parts = (self.kernel, self.q, self.unit)
         contraction = self.contraction
@@ -135,11 +135,11 @@ def represent(
     q : float
         The exponent: an even number from 4 up, or with features any above 2.
     name : {"auto", "features", "tensor", "sampled", "low-rank"}
-        ``"auto"`` takes what is quickest, and fits in memory.
+        ``"auto"`` takes the fastest one that fits in memory.
     n_components : int, optional
         Most monomials to draw, or columns of a factor of pairs; 2000 or 300 by default.
     random_state : int, RandomState or None
-        Where monomials are drawn from.
+        The seed for drawing monomials.
     """
     kernel = kernel.fitted(X)
     columns = kernel.columns(X)
@@ -149,7 +149,7 @@ def represent(
         columns = columns / unit
     if name == "auto":
         name = choose_representation(kernel, columns, q)
-    _check_representation(name, kernel, columns, q, n_components or _RANK)
+    _check_representation(name, kernel, columns, q, n_components or _PAIR_COLUMNS)
     parts = (name, kernel, float(q), unit, columns)
     if name == "features":
         features = _check_finite(kernel.features_of_columns(columns, q), kernel)
@@ -159,33 +159,32 @@ def represent(
         gram = tensor_gram(kernel, columns, half)
         return Representation(*parts, dual.TensorContraction(gram, len(columns), half))
     if name == "sampled":
-        made = drawn_features(
-            kernel, columns, q, n_components or _DRAWN, _make_generator(random_state)
-        )
+        rng = _make_generator(random_state)
+        made = draw_features(kernel, columns, q, n_components or _DRAWN_MONOMIALS, rng)
         error, mass = float(np.max(1.0 - made.mass)), float(np.mean(made.mass))
         drawn = dual.FeatureContraction(_check_finite(made.features, kernel), q)
         return Representation(*parts, drawn, error, mass, made.exponents)
-    pairs = pair_factor(kernel, columns, n_components or _RANK)
+    pairs = pair_factor(kernel, columns, n_components or _PAIR_COLUMNS)
     contraction = dual.LowRankContraction(_unpack_factor(pairs.factor, len(columns)))
     return Representation(*parts, contraction, pairs.error, pairs.mass, factor=pairs)
 
 
 def choose_representation(kernel: TensorKernel, columns: np.ndarray, q: float) -> str:
-    """Return the name of the representation that is quickest, and fits in memory.
+    """Return the name of the fastest representation that fits in memory.
 
-    Fewer features than rows always are the choice: dual variables grow with ``gamma`` then, and a
-    tensor of them loses all digits.
+    Features are always chosen if they are fewer than rows: dual variables then grow with ``gamma``,
+    and sums over a tensor would lose all digits.
     """
     n = len(columns)
     count = kernel.count_on(columns)
-    fits = 8.0 * n * count <= _ROOM
+    fits = 8.0 * n * count <= _FEATURE_BYTES
     half = int(q) // 2
     if _is_even(q) and q <= MOST_ARGUMENTS and kernel.has_products:
         tensor = 4.0 * math.comb(n + half - 1, half) ** 2  # bytes that are read
-        reading = tensor / (_CACHED if tensor < _CACHE else _READ)
-        if fits and (count < n or n * n * count / _PRODUCTS <= reading):
+        reading = tensor / (_CACHE_SPEED if tensor < _CACHE_BYTES else _MEMORY_SPEED)
+        if fits and (count < n or n * n * count / _PRODUCT_SPEED <= reading):
             return "features"
-        if 2.0 * tensor <= _TENSOR_ROOM:
+        if 2.0 * tensor <= _TENSOR_BYTES:
             return "tensor"
     if fits:
         return "features"
@@ -194,14 +193,14 @@ def choose_representation(kernel: TensorKernel, columns: np.ndarray, q: float) -
     if q == 4 and kernel.has_products:
         return "low-rank"
     raise ValueError(
-        f"{kernel!r} on {n} rows has too many features to list, and does not say how they are "
-        f"drawn, which q={q:g} needs. Give it log_rho(degrees) and draw_degrees(totals, rng), take "
-        "fewer rows, or q=4."
+        f"{kernel!r} on {n} rows has too many features to list, and with q={q:g} they must be "
+        "drawn, which the kernel cannot do. Give it log_rho(degrees) and draw_degrees(totals, "
+        "rng), take fewer rows, or set q=4."
     )
 
 
 def can_draw(kernel: TensorKernel) -> bool:
-    """Tell whether a kernel says how its features are drawn."""
+    """Tell whether a kernel has methods that draw its features."""
     if not kernel.has_products:
         return False
     try:
@@ -219,25 +218,31 @@ def _is_even(q: float) -> bool:
 def _check_representation(
     name: str, kernel: TensorKernel, columns: np.ndarray, q: float, rank: int
 ) -> None:
-    """Raise if a representation cannot be had."""
+    """Raise if a representation is unknown, impossible, or does not fit in memory."""
     if name not in REPRESENTATIONS:
         known = ["auto", *REPRESENTATIONS]
         raise ValueError(f"representation={name!r} is not known; choose one of {known}.")
     what = f"representation={name!r}"
     if name in ("tensor", "low-rank"):
         if not kernel.has_products:
-            raise ValueError(f"{what} needs a kernel of products; {kernel!r} has features alone.")
+            raise ValueError(
+                f"{what} needs a kernel of products, and {kernel!r} has features only. Choose "
+                "representation='features'."
+            )
         if not _is_even(q) or q > MOST_ARGUMENTS or (name == "low-rank" and q != 4):
             wanted = "q=4" if name == "low-rank" else f"an even q up to {MOST_ARGUMENTS}"
-            raise ValueError(f"{what} needs {wanted}, got q={q!r}. Features do with any q above 2.")
+            raise ValueError(
+                f"{what} needs {wanted}, got q={q!r}. Choose representation='features', which "
+                "takes any q above 2."
+            )
     if name == "features" and not kernel.finite:
         raise ValueError(
-            f"{what} needs an end of features, and {kernel!r} has none. Choose 'sampled', which "
-            "draws those that matter, or 'tensor'."
+            f"{what} needs finitely many features, and {kernel!r} has infinitely many. Choose "
+            "'sampled', which draws the largest ones, or 'tensor'."
         )
     if name == "sampled" and not can_draw(kernel):
         raise ValueError(
-            f"{what} needs a kernel that draws features, which {kernel!r} does not; it would need "
+            f"{what} needs a kernel that draws features, which {kernel!r} cannot do; give it "
             "log_rho(degrees) and draw_degrees(totals, rng)."
         )
     n, half = len(columns), int(q) // 2
@@ -258,7 +263,7 @@ def _check_representation(
 
 
 def _available_memory() -> float:
-    """Return the bytes that this process may have; infinity where the system does not tell."""
+    """Return the bytes that this process may use; infinity if the system does not report them."""
     try:
         import resource
 
@@ -266,7 +271,7 @@ def _available_memory() -> float:
         machine = float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ImportError, OSError, ValueError):
         return math.inf
-    # Half of a limit is left to what is there already, and to copies.
+    # The other half of a limit is for memory in use, and for copies.
     return machine if limit == resource.RLIM_INFINITY else min(machine, 0.5 * limit)
 
 

@@ -1,7 +1,7 @@
 """Losses: what a mistake costs, on scores of shape ``(n_samples, n_outputs)``.
 
-Open ``base.py`` first, then ``squared.py``. The room imports no other, and nothing in it but
-``compiled`` loads numba.
+Open ``base.py`` first, then ``regression.py``. This package imports no other one, and only its
+``compiled`` part loads numba.
 """
 
 from mixnorm.losses.base import DualLoss, Loss, SmoothLoss
@@ -9,9 +9,8 @@ from mixnorm.losses.binary import Hinge, Logistic, SquaredHinge
 from mixnorm.losses.box import BoxDual
 from mixnorm.losses.multiclass_hinge import MulticlassHinge, MulticlassSquaredHinge
 from mixnorm.losses.names import as_loss, by_name
-from mixnorm.losses.regression import Absolute, EpsilonInsensitive, Huber
+from mixnorm.losses.regression import Absolute, EpsilonInsensitive, Huber, Squared
 from mixnorm.losses.softmax import MarginSoftmax, MultinomialLogistic
-from mixnorm.losses.squared import Squared
 
 __all__ = [
     "JOINT",
@@ -34,5 +33,5 @@ __all__ = [
     "as_loss",
 ]
 
-#: Losses of all scores of a sample and its class label, and losses of one score, by name.
+#: Losses by name: of all scores of a sample and its class label, and of one score.
 JOINT, SCALAR = (by_name(globals(), joint=joint) for joint in (True, False))

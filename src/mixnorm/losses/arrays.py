@@ -2,58 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from mixnorm._array import Array, device_of, epsilon, namespace
 
+#: One number, or an array that broadcasts.
+Numbers: TypeAlias = float | Array
 #: How many rounding errors a dual point may be out of its domain.
 SLACK = 64.0
 
 
-def clipped(array: Any, low: Any = None, high: Any = None) -> Any:
-    """Return ``array`` between two bounds, numbers or arrays, in the layout it has.
+def clip(array: Array, low: Numbers | None = None, high: Numbers | None = None) -> Any:
+    """Return ``array`` between two bounds, numbers or arrays, in the memory layout it has.
 
-    A ``clip`` of the namespace may lay its result out row by row, and be slow.
+    The ``clip`` of a namespace may lay out its result row by row, which is slow here.
     """
     xp = namespace(array)
     if low is not None:
-        array = xp.maximum(array, _like(low, array))
+        array = xp.maximum(array, _follow(low, array))
     if high is not None:
-        array = xp.minimum(array, _like(high, array))
+        array = xp.minimum(array, _follow(high, array))
     return array
 
 
-def _like(bound: Any, array: Any) -> Any:
+def _follow(bound: Numbers, array: Array) -> Any:
+    """Return a number as an array like ``array``; arrays come back as they are."""
     if isinstance(bound, (float, int)):
         return namespace(array).asarray(bound, dtype=array.dtype, device=device_of(array))
     return bound
 
 
-def total(values: Any) -> float:
+def total(values: Array) -> float:
     """Return the sum of an array, added up in double precision."""
     xp = namespace(values)
     return float(xp.sum(values, dtype=xp.float64))
 
 
-def ratio(part: Any, whole: Any) -> Any:
-    """Return ``part / whole``, zero where the whole is zero."""
+def ratio(part: Array, whole: Array) -> Any:
+    """Return ``part / whole``, and zero where the whole is zero."""
     xp = namespace(part)
     some = whole > 0.0
     return xp.where(some, part / xp.where(some, whole, 1.0), 0.0)
 
 
 def inverse(weight: Array) -> Any:
-    """Return ``1 / weight``, and zero for weights that are zero or whose inverse would overflow."""
+    """Return ``1 / weight``, and zero where the weight is zero or its inverse would overflow."""
     xp = namespace(weight)
     large = weight > 4.0 * float(xp.finfo(weight.dtype).smallest_normal)
     return xp.where(large, 1.0 / xp.where(large, weight, 1.0), 0.0)
 
 
 def slack(weight: Array, n_terms: int = 1) -> Any:
-    """Return how far a dual point may be out of its domain, by rounding of sums of ``n_terms``.
+    """Return how far rounding may put a dual point out of its domain, in sums of ``n_terms``.
 
-    Zero where the weight is zero; and never less than a denormal number otherwise, which the
-    parts of a tiny weight are rounded to.
+    The slack is zero where the weight is zero. Elsewhere it is at least a denormal number, because
+    the parts of a tiny weight are rounded to denormal numbers.
     """
     xp = namespace(weight)
     finest = SLACK * float(xp.finfo(weight.dtype).smallest_normal)

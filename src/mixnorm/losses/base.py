@@ -1,61 +1,62 @@
-"""The seam between engines and losses."""
+"""The protocols by which engines use losses."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from mixnorm._array import Array
+from mixnorm.losses.arrays import Numbers
 
 
 @runtime_checkable
 class Loss(Protocol):
-    """What every engine asks of a loss.
+    """A loss, as every engine uses it.
 
     Scores, residuals and curvatures have shape ``(n_samples, n_outputs)``; ``weight`` has shape
     ``(n_samples,)`` and sums to one, so that every value is a weighted mean over samples. All
-    arrays are of one namespace, dtype and device.
+    arrays have the same namespace, dtype and device.
 
-    A loss on labels is joint: a sample's scores make one loss. Any other loss is scalar: it is
-    taken score by score and summed over the outputs, its constants are those of one output, and
-    its ``weight`` may also have shape ``(n_samples, n_outputs)``.
+    A loss on labels is joint: all scores of a sample together have one loss. Any other loss is
+    scalar: each score has a loss of its own, and these are summed over the outputs. Its constants
+    are those of one output, and its ``weight`` may also have shape ``(n_samples, n_outputs)``.
 
     A loss may also declare ``degree``, ``scaled_parameter``, ``row_code`` and ``row_constants``, as
-    those of this package do; without them it is taken for one that has none of these.
+    those of this package do. A loss without these attributes has none of these traits.
     """
 
     #: Adding one constant to all scores of a sample leaves the loss unchanged.
     shift_invariant: ClassVar[bool]
     #: Targets are class labels (encoded as 0 .. k-1) rather than numbers.
     is_classifier: ClassVar[bool]
-    #: Targets are -1 and +1, for each output by itself.
+    #: Targets are -1 and +1, separately for each output.
     is_binary: ClassVar[bool]
 
     @property
     def smoothness(self) -> float:
-        """Largest eigenvalue of the Hessian in the scores of one sample; ``inf`` where none is.
+        """Largest eigenvalue of the Hessian in the scores of one sample; ``inf`` if unbounded.
 
-        For the soft-max losses this is Böhning's factor.
+        For the soft-max losses this is Böhning's factor (:eq:`bohning-bound`).
         """
         ...
 
     @property
     def lipschitz(self) -> float:
-        """Lipschitz constant in the Euclidean norm of a sample's scores; ``inf`` where none is."""
+        """Lipschitz constant in the Euclidean norm of a sample's scores; ``inf`` if unbounded."""
         ...
 
     def encode(self, y: Array, n_outputs: int, like: Array) -> Any:
-        """Prepare the targets once, in the namespace, dtype and device of ``like``."""
+        """Return the targets, prepared once in the namespace, dtype and device of ``like``."""
         ...
 
     def value_and_residual(self, scores: Array, target: Any, weight: Array) -> tuple[float, Any]:
         """Return the weighted mean loss and its derivative in the scores.
 
-        Where there is no derivative, any subgradient is returned.
+        Where the loss has no derivative, the result is any subgradient.
         """
         ...
 
     def proba(self, scores: Array) -> Any:
-        """Return class probabilities, or raise TypeError where the loss knows none."""
+        """Return class probabilities; raise TypeError if the loss has none."""
         ...
 
     def predict(self, scores: Array) -> Any:
@@ -65,9 +66,10 @@ class Loss(Protocol):
 
 @runtime_checkable
 class SmoothLoss(Loss, Protocol):
-    """A loss with second derivatives, which the greedy engine asks for.
+    """A loss with second derivatives, which the greedy engine needs.
 
-    Where the first derivative has kinks, as Huber's has, any generalised second derivative does.
+    Where the first derivative has kinks, as that of Huber's loss, any generalised second
+    derivative will do.
     """
 
     #: The curvature does not depend on the scores.
@@ -76,7 +78,7 @@ class SmoothLoss(Loss, Protocol):
     def curvature(self, residual: Array, target: Any, weight: Array) -> Any:
         """Return a diagonal model of the Hessian in the scores.
 
-        Shape ``(n_samples, n_outputs)``, or ``(n_samples, 1)`` where all outputs share it.
+        Its shape is ``(n_samples, n_outputs)``, or ``(n_samples, 1)`` if all outputs share it.
         """
         ...
 
@@ -95,40 +97,41 @@ class SmoothLoss(Loss, Protocol):
 
 @runtime_checkable
 class DualLoss(Loss, Protocol):
-    """A loss with a Fenchel conjugate, which the proximal engine asks for.
+    """A loss with a Fenchel conjugate, which the proximal and dual engines need.
 
-    ``F`` is the weighted mean loss as a function of the scores, and ``theta``, which has their
-    shape, a point of the dual space. The residual at some scores is such a point, and there
-    ``F(scores) + F*(theta) = <scores, theta>``. Zero lies in the domain of every conjugate.
+    ``F`` is the weighted mean loss as a function of the scores (:eq:`conjugate-sum`). ``theta`` is
+    a point of the dual space, of the shape of the scores. The residual at some scores is such a
+    point, and there ``F(scores) + F*(theta) = <scores, theta>``. Zero lies in the domain of every
+    conjugate.
 
     A scalar loss whose conjugate is a parabola with a kink, between bounds, may also have
     ``box_dual(target, weight)``, which returns a :class:`BoxDual`.
 
-    A joint loss that is not smooth also has ``best_constant(target, weight)``: the best scores
-    that are the same for all samples, and the dual point there, which sums to zero in every
-    output. For all others engines find them.
+    A joint loss that is not smooth also has ``best_constant(target, weight)``. It returns the best
+    scores that are the same for all samples, and the dual point there, which sums to zero in every
+    output. For all other losses the engines compute them.
     """
 
     def conjugate(self, theta: Array, target: Any, weight: Array) -> float:
         """Return ``F*(theta) = sum_i w_i l*(theta_i / w_i)``; ``inf`` outside its domain.
 
-        What leaves the domain by a few dozen rounding errors counts as inside. A row (or entry)
-        of weight zero must be zero in ``theta``.
+        A point that leaves the domain by a few dozen rounding errors counts as inside. A row (or
+        entry) of weight zero must be zero in ``theta``.
         """
         ...
 
-    def prox_conjugate(self, theta: Array, step: Any, target: Any, weight: Array) -> Any:
+    def prox_conjugate(self, theta: Array, step: Numbers, target: Any, weight: Array) -> Any:
         """Return the minimiser of ``F*(phi) + sum (phi - theta)**2 / (2 step)``.
 
         ``step`` is a positive number or an array of them, one per sample, ``(n_samples, 1)``, or
-        for scalar losses also one per entry. Rows of weight zero come out as zero.
+        for scalar losses also one per entry. Rows of weight zero become zero.
         """
         ...
 
     def balance(self, theta: Array, target: Any, weight: Array) -> Any:
         """Return a point of the domain near ``theta`` that sums to zero in every output.
 
-        A point that already does comes back as it is; any other in or near the domain moves by
-        about the size of its sums. This makes ``theta`` feasible for a free intercept.
+        A point of the domain whose sums are zero stays as it is. Any other point in or near the
+        domain moves by about the size of its sums. The result is feasible for a free intercept.
         """
         ...

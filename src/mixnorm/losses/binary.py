@@ -8,34 +8,29 @@ from typing import Any, ClassVar
 
 from mixnorm._array import Array, namespace
 from mixnorm.losses import codes
-from mixnorm.losses.arrays import clipped, inverse, total
+from mixnorm.losses.arrays import Numbers, clip, inverse, total
 from mixnorm.losses.box import Box, BoxLoss, SmoothBoxLoss
 from mixnorm.losses.newton import damped_logistic, logistic
 from mixnorm.losses.scalar import Scalar, SmoothScalar, balance_box, by_entry, inside
 
 
 class _Binary(Scalar):
-    """What these share: their targets and predictions."""
+    """The base of these losses: targets and predictions."""
 
     is_binary: ClassVar[bool] = True
+    _no_probabilities: ClassVar[str] = "has no class probabilities; losses.Logistic has them."
 
     def encode(self, y: Array, n_outputs: int, like: Array) -> Any:
-        """Prepare targets -1 and +1 of shape ``(n_samples, n_outputs)``."""
+        """Return targets -1 and +1 of shape ``(n_samples, n_outputs)``."""
         target = super().encode(y, n_outputs, like)
         xp = namespace(target)
         if not bool(xp.all((target == 1.0) | (target == -1.0))):
             wrong = target[(target != 1.0) & (target != -1.0)]
             raise ValueError(
                 f"{type(self).__name__} takes targets -1 and +1, got {float(wrong[0]):g}. "
-                "Encode the two classes as -1 and +1, or take a loss on labels for more."
+                "Encode two classes as -1 and +1; for more classes choose a loss on labels."
             )
         return target
-
-    def proba(self, scores: Array) -> Any:
-        """Raise: scores of this loss say nothing of probabilities."""
-        raise TypeError(
-            f"{type(self).__name__} has no class probabilities; losses.Logistic has them."
-        )
 
     def predict(self, scores: Array) -> Any:
         """Return +1 or -1, the sign of each score, with +1 for zero."""
@@ -44,24 +39,24 @@ class _Binary(Scalar):
 
 
 class MarginBox(_Binary, BoxLoss):
-    """A loss of the distance ``1 - y z`` of margins from one; a subclass gives its ``box``."""
+    """A loss of the distance ``1 - y z`` of margins from one; a subclass defines its ``box``."""
 
     row_code: ClassVar[int | None] = codes.MARGIN_BOX
 
-    def distance(self, scores: Array, target: Any) -> Any:
-        """Return by how much the margins are below one."""
+    def distance(self, scores: Array, target: Array) -> Any:
+        """Return how far the margins are below one."""
         return 1.0 - target * scores
 
-    def turned(self, theta: Array, target: Any) -> Any:
+    def convert_slopes(self, theta: Array, target: Array) -> Any:
         """Return ``-target theta``."""
         return -target * theta
 
-    def origin(self, target: Any) -> float:
-        """Return minus one: the distance is zero at a margin of one, whatever the target."""
+    def origin(self, target: Array) -> float:
+        """Return minus one: the distance is zero at a margin of one, for both targets."""
         return -1.0
 
-    def bounds(self, target: Any, weight: Array) -> tuple[Any, Any]:
-        """Return the least and the largest dual entries, which targets of +1 turn round."""
+    def bounds(self, target: Array, weight: Array) -> tuple[Any, Any]:
+        """Return the least and the largest dual entries; a target of +1 swaps and negates them."""
         xp, (low, high) = namespace(target), super().bounds(target, weight)
         return xp.where(target > 0.0, -high, low), xp.where(target > 0.0, -low, high)
 
@@ -121,44 +116,44 @@ class Logistic(SmoothScalar, _Binary):
     smoothness: ClassVar[float] = 0.25
     lipschitz: ClassVar[float] = 1.0
 
-    def value_and_residual(self, scores: Array, target: Any, weight: Array) -> tuple[float, Any]:
+    def value_and_residual(self, scores: Array, target: Array, weight: Array) -> tuple[float, Any]:
         """Return the weighted mean loss and ``-weight target / (1 + exp(y z))``."""
         xp = namespace(scores)
         weight = by_entry(weight)
         margins = target * scores
         small = xp.exp(-xp.abs(margins))
-        losses = clipped(-margins, low=0.0) + xp.log1p(small)
+        losses = clip(-margins, low=0.0) + xp.log1p(small)
         wrong = xp.where(margins > 0.0, small, 1.0) / (1.0 + small)
         return total(losses * weight), -target * wrong * weight
 
-    def curvature(self, residual: Array, target: Any, weight: Array) -> Any:
-        """Return ``weight * p (1 - p)``, read off the residual, which is ``weight * p`` in size."""
+    def curvature(self, residual: Array, target: Array, weight: Array) -> Any:
+        """Return ``weight * p (1 - p)``, from the residual, whose size is ``weight * p``."""
         size = namespace(residual).abs(residual)
         return size - size * (size * inverse(by_entry(weight)))
 
-    def conjugate(self, theta: Array, target: Any, weight: Array) -> float:
+    def conjugate(self, theta: Array, target: Array, weight: Array) -> float:
         """Return ``sum Q ln(Q / w) + (w - Q) ln(1 - Q / w)`` with ``Q = -y theta``."""
         xp = namespace(theta)
         weight = by_entry(weight)
         margins = -target * theta
         if not inside(margins, 0.0, 1.0, weight):
             return math.inf
-        margins = clipped(margins, low=0.0, high=weight)
+        margins = clip(margins, low=0.0, high=weight)
         part = margins * inverse(weight)
-        rest = clipped(1.0 - part, low=0.0)
+        rest = clip(1.0 - part, low=0.0)
         least = float(xp.finfo(theta.dtype).smallest_normal)
-        entropy = part * xp.log(clipped(part, low=least))
-        entropy = entropy + rest * xp.log(clipped(rest, low=least))
+        entropy = part * xp.log(clip(part, low=least))
+        entropy = entropy + rest * xp.log(clip(rest, low=least))
         return total(entropy * weight)
 
-    def prox_conjugate(self, theta: Array, step: Any, target: Any, weight: Array) -> Any:
+    def prox_conjugate(self, theta: Array, step: Numbers, target: Array, weight: Array) -> Any:
         """Return ``-w y q`` with ``ln(q / (1 - q)) + (w / step) q + y theta / step = 0``."""
         xp = namespace(theta)
         weight = by_entry(weight)
         rate = xp.broadcast_to(weight / step, theta.shape)
         return -target * weight * damped_logistic(target * theta / step, rate)
 
-    def balance(self, theta: Array, target: Any, weight: Array) -> Any:
+    def balance(self, theta: Array, target: Array, weight: Array) -> Any:
         """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero."""
         xp, weight = namespace(target), by_entry(weight)
         low = xp.where(target > 0.0, -weight, 0.0)

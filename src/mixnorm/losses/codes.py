@@ -1,8 +1,8 @@
-"""The numbers by which compiled loops know losses; they are here to be read without numba."""
+"""The numbers of losses in compiled loops, in a module of their own that does not load numba."""
 
-PERCEPTRON = 0  # one for a mistake; its derivative is that of the hinge of the class predicted
+PERCEPTRON = 0  # one for a mistake; its derivative is that of the hinge of the predicted class
 MULTICLASS_HINGE = 1
 SOFTMAX = 2  # its constant is the margin
-BOX = 3  # of numbers; its constants are those of its box
-MARGIN_BOX = 4  # of targets -1 and +1, as all that follow
+BOX = 3  # targets are numbers; the constants are those of the box
+MARGIN_BOX = 4  # targets are -1 and +1, here and in all codes from here on
 LOGISTIC = 5

@@ -8,50 +8,46 @@ from typing import Any, ClassVar
 
 from mixnorm._array import Array, device_of, namespace
 from mixnorm.losses import codes
-from mixnorm.losses.arrays import clipped, ratio, slack, total
-from mixnorm.losses.labels import Joint, Labels, above_level, balance_shares, own, shares
+from mixnorm.losses.arrays import Numbers, clip, ratio, total
+from mixnorm.losses.labels import Joint, Labels, find_outside, subtract_level
 
 
 class _MulticlassHinge(Joint):
-    """What the two share: the class that offends most, and the best constant."""
+    """The base of both losses: the class that violates the margin most, and the best constant."""
 
-    # The class that offends most may change from one score to the next, so that the derivative
-    # of the square jumps as well.
+    # The class that violates the margin most may change from one score to the next, so that the
+    # derivative of the square jumps too.
     smoothness: ClassVar[float] = math.inf
+    _no_probabilities: ClassVar[str] = (
+        "has no class probabilities; losses.MultinomialLogistic and losses.MarginSoftmax have them."
+    )
 
-    def proba(self, scores: Array) -> Any:
-        """Raise: scores of this loss say nothing of probabilities."""
-        raise TypeError(
-            f"{type(self).__name__} has no class probabilities; "
-            "losses.MultinomialLogistic and losses.MarginSoftmax have them."
-        )
-
-    def _worst(self, scores: Array, target: Labels) -> tuple[Any, Any]:
+    def _hinge_and_slope(self, scores: Array, target: Labels) -> tuple[Any, Any]:
         """Return each row's hinge loss, and its derivative ``onehot(worst) - onehot(label)``."""
         xp = namespace(scores)
-        offence = scores - own(scores, target)[:, None] + (1.0 - target.one_hot)
-        worst = xp.argmax(offence, axis=1)
+        excess = scores - target.pick(scores)[:, None] + (1.0 - target.one_hot)
+        worst = xp.argmax(excess, axis=1)
         classes = xp.arange(scores.shape[1], dtype=worst.dtype, device=device_of(scores))
         chosen = xp.astype(classes[:, None] == worst[None, :], scores.dtype).T
-        return xp.max(offence, axis=1), chosen - target.one_hot
+        return xp.max(excess, axis=1), chosen - target.one_hot
 
     def best_constant(self, target: Labels, weight: Array) -> tuple[Any, Any]:
         """Return the best scores that are the same for all samples, and the dual point there.
 
-        Only a class of more than half the weight can be told from the others by a constant. The
-        dual point is a circulation between the classes: what goes from one to the other.
+        Only a class with more than half of the weight gets another score than the others. The dual
+        point is a circulation between the classes: how much flows from each class to each other.
         """
         xp = namespace(weight)
         classes = xp.sum(weight[:, None] * target.one_hot, axis=0)
         most = float(xp.max(classes))
         leads = (classes == most) & (most > 0.5)
-        height, flows = self._constant(classes, leads, most)
-        moved = _circulation(flows) * ratio(xp.ones_like(classes), classes)[:, None]
-        theta = (target.one_hot @ moved) * weight[:, None]
-        return xp.where(leads, height, 0.0), _closed(theta * (1.0 - target.one_hot), target)
+        height, flows = self._height_and_flows(classes, leads, most)
+        shares = _circulation(flows) * ratio(xp.ones_like(classes), classes)[:, None]
+        theta = (target.one_hot @ shares) * weight[:, None]
+        return xp.where(leads, height, 0.0), _close_rows(theta * (1.0 - target.one_hot), target)
 
-    def _constant(self, classes: Any, leads: Any, most: float) -> tuple[float, Any]:
-        """Return by how much the leading class is above the others, and what leaves each class."""
+    def _height_and_flows(self, classes: Array, leads: Array, most: float) -> tuple[float, Any]:
+        """Return how far the leading class is above the others, and what leaves each class."""
         raise NotImplementedError
 
 
@@ -80,33 +76,30 @@ class MulticlassHinge(_MulticlassHinge):
 
     def value_and_residual(self, scores: Array, target: Labels, weight: Array) -> tuple[float, Any]:
         """Return the weighted mean loss and ``weight * (onehot(worst) - onehot(label))``."""
-        hinge, slope = self._worst(scores, target)
+        hinge, slope = self._hinge_and_slope(scores, target)
         return total(hinge * weight), slope * weight[:, None]
 
     def conjugate(self, theta: Array, target: Labels, weight: Array) -> float:
         """Return ``sum_i theta_iy`` where ``theta + weight onehot`` has rows in simplices."""
-        if not shares(theta, target, weight)[1]:
+        if not target.shares(theta, weight)[1]:
             return math.inf
-        return total(own(theta, target))
+        return total(target.pick(theta))
 
-    def prox_conjugate(self, theta: Array, step: Any, target: Labels, weight: Array) -> Any:
+    def prox_conjugate(self, theta: Array, step: Numbers, target: Labels, weight: Array) -> Any:
         """Return ``P - weight onehot`` with ``P`` a projection on simplices.
 
-        Projected is ``theta + (weight - step) onehot``, on simplices of the sizes of the weights.
+        The rows of ``theta + (weight - step) onehot`` are projected on simplices whose sizes are
+        the weights.
         """
         xp = namespace(theta)
         weight = weight[:, None]
         moved = theta + (weight - step) * target.one_hot
-        share = above_level(moved, weight, xp.zeros_like(weight))
-        # Where theta is far larger than its weight, rounding has a say in the sums.
+        share = subtract_level(moved, weight, xp.zeros_like(weight))
+        # Where theta is far larger than its weight, rounding changes the sums.
         share = share * ratio(weight, xp.sum(share, axis=1, keepdims=True))
         return share - weight * target.one_hot
 
-    def balance(self, theta: Array, target: Labels, weight: Array) -> Any:
-        """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero."""
-        return balance_shares(theta, target, weight)
-
-    def _constant(self, classes: Any, leads: Any, most: float) -> tuple[float, Any]:
+    def _height_and_flows(self, classes: Array, leads: Array, most: float) -> tuple[float, Any]:
         return 1.0, namespace(classes).where(leads, 1.0 - most, classes)
 
 
@@ -114,8 +107,8 @@ class MulticlassHinge(_MulticlassHinge):
 class MulticlassSquaredHinge(_MulticlassHinge):
     r"""The square of the multi-class hinge, :math:`\max_r (1[r \ne y] - z_y + z_r)^2`.
 
-    With two classes it is smooth. With more its derivative jumps where two classes offend alike,
-    and no engine that needs second derivatives takes it.
+    With two classes it is smooth. With more classes its derivative jumps where two classes violate
+    the margin equally, and engines that need second derivatives do not take it.
 
     Examples
     --------
@@ -132,74 +125,72 @@ class MulticlassSquaredHinge(_MulticlassHinge):
 
     def value_and_residual(self, scores: Array, target: Labels, weight: Array) -> tuple[float, Any]:
         """Return the mean loss and ``2 weight hinge (onehot(worst) - onehot(label))``."""
-        hinge, slope = self._worst(scores, target)
+        hinge, slope = self._hinge_and_slope(scores, target)
         return total(hinge * hinge * weight), slope * (2.0 * hinge * weight)[:, None]
 
     def conjugate(self, theta: Array, target: Labels, weight: Array) -> float:
-        """Return ``sum_i S_i**2 / (4 w_i) - S_i``, ``S`` the row sums without the labels' entries.
+        """Return ``sum_i S_i**2 / (4 w_i) - S_i``, with ``S`` the row sums off the labels.
 
-        These entries are ``-S``, and all others zero or more.
+        In the domain the entries at the labels are ``-S``, and all others zero or more.
         """
         xp = namespace(theta)
         others = theta * (1.0 - target.one_hot)
         size = xp.where(weight > 0.0, weight + xp.max(xp.abs(theta), axis=1), 0.0)
-        allowed = slack(size, theta.shape[1])
-        off = xp.abs(xp.sum(theta, axis=1)) > allowed
-        off = off | (xp.min(others, axis=1) < -allowed)
-        off = off | ((weight <= 0.0) & xp.any(theta != 0.0, axis=1))
-        if bool(xp.any(off)):
+        outside = find_outside(theta, others, size) | ((weight <= 0.0) & xp.any(theta, axis=1))
+        if bool(xp.any(outside)):
             return math.inf
-        # In double precision, as a class of tiny weight makes large numbers here.
-        sums = xp.astype(xp.sum(clipped(others, low=0.0), axis=1), xp.float64)
+        # In double precision, because a class of tiny weight makes large numbers here.
+        sums = xp.astype(xp.sum(clip(others, low=0.0), axis=1), xp.float64)
         weight = xp.astype(weight, xp.float64)
         return total(sums * (0.25 * ratio(sums, weight) - 1.0))
 
-    def prox_conjugate(self, theta: Array, step: Any, target: Labels, weight: Array) -> Any:
-        """Return ``max(0, theta - v)`` off the labels, and what makes rows sum to zero there.
+    def prox_conjugate(self, theta: Array, step: Numbers, target: Labels, weight: Array) -> Any:
+        """Return ``max(0, theta - v)`` off the labels, and at them what makes rows sum to zero.
 
-        The derivative vanishes if ``v = (1 + step / (2 w)) S + theta_y - step``, ``S`` the sum.
+        The derivative vanishes if ``v = (1 + step / (2 w)) S + theta_y - step``, with ``S`` the sum
+        of the entries off the label.
         """
         xp = namespace(theta)
         twice = 2.0 * weight[:, None]
         ridge = twice / (twice + step)
-        free = own(theta, target)[:, None] - step
+        free = target.pick(theta)[:, None] - step
         others = xp.where(target.one_hot > 0.0, -xp.full_like(theta, math.inf), theta)
-        return _closed(above_level(others, -ridge * free, ridge), target)
+        return _close_rows(subtract_level(others, -ridge * free, ridge), target)
 
     def balance(self, theta: Array, target: Labels, weight: Array) -> Any:
         """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero.
 
-        A column of too large a sum is cured by the rows of that class, which can always give to
-        other columns: to those of too small a sum, each row by its weight.
+        If the sum of a column is too large, the rows of its class give to columns whose sums are
+        too small, which they always can, each row in proportion to its weight.
         """
         xp = namespace(theta)
         classes = xp.sum(weight[:, None] * target.one_hot, axis=0)
-        allowed = (weight[:, None] > 0.0) & (classes > 0.0) & (target.one_hot == 0.0)
-        others = xp.where(allowed, clipped(theta, low=0.0), 0.0)
-        sums = xp.sum(_closed(others, target), axis=0)
+        allowed = (weight[:, None] > 0.0) & (classes > 0.0) & (target.one_hot <= 0.0)
+        others = xp.where(allowed, clip(theta, low=0.0), 0.0)
+        sums = xp.sum(_close_rows(others, target), axis=0)
         part = ratio(weight, target.one_hot @ classes)  # of the weight of the row's class
-        given = target.one_hot @ clipped(sums, low=0.0) * part
-        lacking = clipped(-sums, low=0.0)
+        given = target.one_hot @ clip(sums, low=0.0) * part
+        lacking = clip(-sums, low=0.0)
         taken = ratio(lacking, xp.broadcast_to(xp.sum(lacking), lacking.shape))
-        return _closed(others + given[:, None] * taken, target)
+        return _close_rows(others + given[:, None] * taken, target)
 
-    def _constant(self, classes: Any, leads: Any, most: float) -> tuple[float, Any]:
+    def _height_and_flows(self, classes: Array, leads: Array, most: float) -> tuple[float, Any]:
         if most <= 0.5:
             return 0.0, 2.0 * classes
         parts = namespace(classes).where(leads, 1.0 - most, classes)
         return 2.0 * most - 1.0, 4.0 * most * parts
 
 
-def _closed(others: Any, target: Labels) -> Any:
-    """Return entries off the labels together with the labels' own, so that rows sum to zero."""
+def _close_rows(others: Array, target: Labels) -> Any:
+    """Return entries off the labels, and at the labels what makes rows sum to zero."""
     return others - namespace(others).sum(others, axis=1, keepdims=True) * target.one_hot
 
 
-def _circulation(flows: Any) -> Any:
-    """Return how much goes from class to class if that much leaves and enters each.
+def _circulation(flows: Array) -> Any:
+    """Return how much flows from class to class, given what leaves and enters each class.
 
-    None leaves for its own class, which asks that no flow be more than all others together. Laid
-    end to end on a circle, each goes to what lies half a turn on.
+    Nothing flows from a class to itself, so that no flow may be larger than all others together.
+    The flows are laid end to end on a circle, and each goes to what lies half a turn on.
 
     Examples
     --------
@@ -213,8 +204,8 @@ def _circulation(flows: Any) -> Any:
     ends = xp.cumulative_sum(flows)
     starts, half = ends - flows, 0.5 * ends[-1]
 
-    def overlap(shift: Any) -> Any:
+    def overlap(shift: Array) -> Any:
         last = xp.minimum((ends + shift)[:, None], ends[None, :])
-        return clipped(last - xp.maximum((starts + shift)[:, None], starts[None, :]), low=0.0)
+        return clip(last - xp.maximum((starts + shift)[:, None], starts[None, :]), low=0.0)
 
     return overlap(half) + overlap(-half)

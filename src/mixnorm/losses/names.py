@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from mixnorm.losses.base import Loss
 from mixnorm.losses.declared import Declared
 
 
-def by_name(room: Mapping[str, Any], *, joint: bool) -> dict[str, type[Declared]]:
-    """Return the losses among the objects of a module under the names that they declare.
+def by_name(room: Mapping[str, object], *, joint: bool) -> dict[str, type[Declared]]:
+    """Return the losses among the objects of a module, under the names that they declare.
 
-    Joint ones are taken of all scores of a sample and its label, others of one score.
+    Joint losses depend on all scores of a sample and its label, the others on one score.
     """
     losses = [each for each in room.values() if isinstance(each, type)]
     named = [each for each in losses if issubclass(each, Declared) and each.name]
     return {str(each.name): each for each in named if each.is_classifier == joint}
 
 
-def as_loss(loss: Any, known: Mapping[str, type]) -> Loss:
+def as_loss(loss: object, known: Mapping[str, type]) -> Loss:
     """Return the loss object for a name in ``known``, or the object itself.
 
     Examples

@@ -6,41 +6,42 @@ import math
 from typing import Any
 
 from mixnorm._array import Array, epsilon, is_numpy, namespace
-from mixnorm.losses.arrays import clipped
+from mixnorm.losses.arrays import clip
 
-# Logarithms of probabilities below this one are nothing beside one, and are finite.
-_LOWEST = -60.0
-_LEAST_RATE = 1e-30
-_MOST_STEPS = 60
+# Probabilities with a logarithm below this one do not change a sum of about one; the bound keeps
+# all logarithms finite.
+_LEAST_LOGARITHM = -60.0
+_LEAST_PROX_RATE = 1e-30  # smaller rates change nothing, and a division by them could overflow
+_MOST_LOGISTIC_STEPS = 60  # a guard: two to eight steps are enough
 _LONG_STEP = 0.5
-_BLOCK = 20_000  # entries that are worked on together, so that they stay in the processor's cache
+_ENTRIES_PER_PROX_BLOCK = 20_000  # which stay in the processor's cache
 
 
-def damped_softmax(scores: Array, rate: Any) -> Any:
+def damped_softmax(scores: Array, rate: Array) -> Any:
     """Return ``p`` in the simplex with ``ln p + rate p = scores - L``, some ``L`` for each row.
 
     ``rate``, of shape ``(n_samples, 1)``, is zero or more; with zero, ``p`` is the soft-max.
     """
     xp = namespace(scores)
     n_samples, n_outputs = scores.shape
-    length = max(1, _BLOCK // n_outputs)
+    length = max(1, _ENTRIES_PER_PROX_BLOCK // n_outputs)
     if not is_numpy(scores) or n_samples <= length:
-        return _damped_softmax(scores, rate)
-    parts = [slice(start, start + length) for start in range(0, n_samples, length)]
+        return _solve_damped_softmax(scores, rate)
     found = xp.empty_like(scores)
-    for part in parts:
-        found[part, :] = _damped_softmax(scores[part, :], rate[part, :])
+    for start in range(0, n_samples, length):
+        part = slice(start, start + length)
+        found[part, :] = _solve_damped_softmax(scores[part, :], rate[part, :])
     return found
 
 
-def _damped_softmax(scores: Array, rate: Any) -> Any:
+def _solve_damped_softmax(scores: Array, rate: Array) -> Any:
     """Solve for ``L`` and ``p`` together.
 
-    The sum of ``p`` falls with ``L`` and is convex in it, so that Newton's method for ``L`` from
-    below stays below and cannot fail. The start is below: the equation is averaged with the
-    soft-max of the scores for weights, and with equal weights, which are tight for small and for
-    large rates. Two to eight steps are enough. ``p`` follows each by a step of fourth order, or
-    is guessed anew after a long one.
+    The sum of ``p`` falls with ``L`` and is convex in it, so that Newton's method for ``L`` stays
+    below the root, where it starts, and converges. The start is the larger of two lower bounds:
+    averages of the equation, weighted by the soft-max of the scores (tight for small rates) and
+    weighted equally (tight for large rates). Two to eight steps are enough. ``p`` follows each step
+    of ``L`` by a step of fourth order, and is guessed again after a long one.
     """
     xp = namespace(scores)
     n_outputs = scores.shape[1]
@@ -48,77 +49,80 @@ def _damped_softmax(scores: Array, rate: Any) -> Any:
     total = xp.sum(xp.exp(scores), axis=1, keepdims=True)
     level = xp.mean(scores, axis=1, keepdims=True) - rate / n_outputs + math.log(n_outputs)
     level = xp.maximum(level, xp.log(total) - rate / total)
-    wanted = clipped(scores - level, low=_LOWEST)
-    p = _omega_guess(wanted, rate)
-    for _ in range(_MOST_STEPS):
+    wanted = clip(scores - level, low=_LEAST_LOGARITHM)
+    p = _guess_omega(wanted, rate)
+    for _ in range(_MOST_LOGISTIC_STEPS):
         slope = 1.0 / (1.0 + rate * p)
         step = (wanted - rate * p - xp.log(p)) * slope
         change = xp.sum(p + p * step, axis=1, keepdims=True) - 1.0
         change = change / xp.sum(p * slope, axis=1, keepdims=True)
         step = step - change * slope
-        # What a step of first order leaves behind.
+        # The error that a step of first order leaves.
         done = float(xp.max(p * step * step)) <= epsilon(p)
         level = level + change
-        wanted = clipped(scores - level, low=_LOWEST)
+        wanted = clip(scores - level, low=_LEAST_LOGARITHM)
         if not done and float(xp.max(xp.abs(change))) > _LONG_STEP:
-            p = _omega_guess(wanted, rate)
+            p = _guess_omega(wanted, rate)
             continue
-        # A long step of an entry that is next to nothing is still taken with care.
-        p = _fourth_order(p, clipped(step, low=-_LONG_STEP, high=_LONG_STEP), slope)
+        # The step of an entry next to zero may be long, as it hardly counts for `done`.
+        p = _take_step(p, clip(step, low=-_LONG_STEP, high=_LONG_STEP), slope)
         if done:
             break
     return p / xp.sum(p, axis=1, keepdims=True)
 
 
-def _fourth_order(p: Any, step: Any, slope: Any) -> Any:
-    """Return ``p`` after the step of Fritsch, Shafer and Crowley for Wright's omega function."""
+def _take_step(p: Array, step: Array, slope: Array) -> Any:
+    """Return ``p`` after a step of fourth order for Wright's omega function.
+
+    The step is that of Fritsch, Shafer and Crowley (1973).
+    """
     part = step * slope
     base = 1.0 + (2.0 / 3.0) * step
     return p + p * step * ((base - 0.5 * part) / (base - part))
 
 
-def _omega_guess(wanted: Any, rate: Any) -> Any:
+def _guess_omega(wanted: Array, rate: Array) -> Any:
     """Return ``p`` with ``ln p + rate p`` at most 0.6 from ``wanted``.
 
     ``rate p`` is Wright's omega function ``w`` of ``x = wanted + ln rate``, which is
     ``x - ln x`` and a little more if ``x`` is above one, and near ``exp(x)`` below.
     """
     xp = namespace(wanted)
-    positive = rate > _LEAST_RATE  # a smaller one has no say, and could not be divided by
+    positive = rate > _LEAST_PROX_RATE
     some = xp.where(positive, rate, 1.0)
     x = wanted + xp.where(positive, xp.log(some), -math.inf)
-    large = clipped(x, low=1.0)
+    large = clip(x, low=1.0)
     small = xp.exp(xp.where(x > 1.0, 0.0, wanted))
     small = small / (1.0 + rate * small)
     return xp.where(x > 1.0, (large - xp.log(large)) / some, small)
 
 
-def damped_logistic(score: Any, rate: Any) -> Any:
+def damped_logistic(score: Array, rate: Array) -> Any:
     """Return ``q`` between 0 and 1 with ``ln(q / (1 - q)) + rate q + score = 0``.
 
     ``rate``, of the same shape, is zero or more. With ``s = score + rate q`` this is
     ``q = 1 / (1 + exp(s))``. The root ``s`` is reflected to be positive; there
-    ``s - score - rate q(s)`` is concave, and Newton's method from below stays below and cannot
-    fail. It starts from ``exp(-s) / 2`` in the place of ``q(s)``, which is less but not by much.
+    ``s - score - rate q(s)`` is concave, and Newton's method, started below the root, stays below
+    it and converges. The start replaces ``q(s)`` by ``exp(-s) / 2``, which is a little smaller.
     """
     xp = namespace(score)
     reflected = score + 0.5 * rate < 0.0
     score = xp.where(reflected, -score - rate, score)
     half = 0.5 * rate
-    s = clipped(score + half * _omega_guess(-score, half), low=0.0)
+    s = clip(score + half * _guess_omega(-score, half), low=0.0)
     q = logistic(s)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MOST_LOGISTIC_STEPS):
         step = (score - s + rate * q) / (1.0 + rate * q * (1.0 - q))
         done = float(xp.max(q * step * step)) <= epsilon(q)
-        s = clipped(s + step, low=0.0)
+        s = clip(s + step, low=0.0)
         q = logistic(s)
         if done:
             break
     return xp.where(reflected, 1.0 - q, q)
 
 
-def logistic(score: Any) -> Any:
-    """Return ``1 / (1 + exp(score))``, never by way of an overflow."""
+def logistic(score: Array) -> Any:
+    """Return ``1 / (1 + exp(score))`` without overflow."""
     xp = namespace(score)
     small = xp.exp(-xp.abs(score))
     return xp.where(score > 0.0, small, 1.0) / (1.0 + small)

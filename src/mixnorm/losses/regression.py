@@ -1,4 +1,4 @@
-"""Regression losses that grow more slowly than the square."""
+"""Regression losses: the squared loss, and losses that grow more slowly."""
 
 from __future__ import annotations
 
@@ -8,6 +8,24 @@ from typing import Any, ClassVar
 
 from mixnorm._array import Array
 from mixnorm.losses.box import Box, BoxLoss, SmoothBoxLoss
+
+
+@dataclass
+class Squared(SmoothBoxLoss):
+    r"""Half the squared residual, summed over outputs: :math:`\frac12 \|z - y\|_2^2`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loss = Squared()
+    >>> target = loss.encode(np.array([[1.0], [3.0]]), 1, np.zeros((2, 1)))
+    >>> loss.value_and_residual(np.zeros((2, 1)), target, np.full(2, 0.5))[0]
+    2.5
+    """
+
+    name: ClassVar[str] = "squared"
+    degree: ClassVar[int] = 2
+    box = Box(curvature=1.0)
 
 
 @dataclass
@@ -38,7 +56,7 @@ class Huber(SmoothBoxLoss):
     Parameters
     ----------
     delta : float, default=1.0
-        Where the line begins.
+        The size of a residual from which the loss is linear.
 
     Examples
     --------
@@ -56,15 +74,15 @@ class Huber(SmoothBoxLoss):
 
     @property
     def box(self) -> Box:
-        """The parabola between ``delta`` and its negative."""
+        """The parabola between ``-delta`` and ``delta``."""
         return Box(curvature=1.0, low=-self.delta, high=self.delta)
 
     def encode(self, y: Array, n_outputs: int, like: Array) -> Any:
-        """Prepare targets of shape ``(n_samples, n_outputs)``, laid out output by output."""
+        """Check ``delta``, and return targets of shape ``(n_samples, n_outputs)``."""
         if not 0.0 < self.delta < math.inf:
             raise ValueError(
                 f"delta={self.delta!r} must be positive and finite; "
-                "losses.Squared has no line, losses.Absolute no square."
+                "losses.Squared has no linear part, losses.Absolute no quadratic part."
             )
         return super().encode(y, n_outputs, like)
 
@@ -100,7 +118,7 @@ class EpsilonInsensitive(BoxLoss):
         return Box(kink=self.epsilon, low=-1.0, high=1.0)
 
     def encode(self, y: Array, n_outputs: int, like: Array) -> Any:
-        """Prepare targets of shape ``(n_samples, n_outputs)``, laid out output by output."""
+        """Check ``epsilon``, and return targets of shape ``(n_samples, n_outputs)``."""
         if not 0.0 <= self.epsilon < math.inf:
             raise ValueError(f"epsilon={self.epsilon!r} must be zero or more, and finite.")
         return super().encode(y, n_outputs, like)

@@ -11,8 +11,8 @@ import numpy as np
 
 from mixnorm._array import Array, device_of, exponential, is_numpy, namespace
 from mixnorm.losses import codes
-from mixnorm.losses.arrays import clipped, inverse, total
-from mixnorm.losses.labels import Joint, Labels, balance_shares, own, shares
+from mixnorm.losses.arrays import Numbers, clip, inverse, total
+from mixnorm.losses.labels import Joint, Labels
 from mixnorm.losses.newton import damped_softmax
 
 _LEAST_TERM = 1e-13
@@ -22,8 +22,8 @@ _LARGEST_MARGIN = 100.0
 class _Softmax(Joint):
     """``ln sum_r exp(margin 1[r != y] - z_y + z_r)``, a cross-entropy of shifted scores.
 
-    With ``u = z - margin * onehot(y)`` the loss is ``ln sum_r exp(u_r) - u_y``, so margin zero
-    (multinomial logistic) and margin one (ShareBoost) are one piece of code.
+    With ``u = z - margin * onehot(y)`` the loss is ``ln sum_r exp(u_r) - u_y``, and one piece of
+    code serves margin zero (multinomial logistic) and margin one (:eq:`margin-softmax`).
     """
 
     row_code: ClassVar[int | None] = codes.SOFTMAX
@@ -38,7 +38,7 @@ class _Softmax(Joint):
         return (self.margin,)
 
     def encode(self, y: Array, n_outputs: int, like: Array) -> Labels:
-        """Prepare labels ``0 .. n_outputs - 1``: their one-hot rows and flat positions."""
+        """Check the margin, and prepare labels ``0 .. n_outputs - 1``."""
         if not 0.0 <= self.margin <= _LARGEST_MARGIN:
             raise ValueError(f"margin={self.margin!r} must lie between 0 and {_LARGEST_MARGIN:g}.")
         return super().encode(y, n_outputs, like)
@@ -53,19 +53,18 @@ class _Softmax(Joint):
         else:
             shifted = scores - target.one_hot * self.margin
         shifted -= xp.max(shifted, axis=1, keepdims=True)
-        label = own(shifted, target)
+        label = target.pick(shifted)
         shifted = exponential(shifted)
-        shifted += _LEAST_TERM  # smaller terms would be denormal numbers, a hundred times slower
-        total = shifted @ target.ones  # a product with ones is the quickest sum along rows
-        losses = xp.log(total) - label
-        value = float(xp.sum(losses * weight, dtype=xp.float64))
-        shifted *= (1.0 / total)[:, None]
+        shifted += _LEAST_TERM  # smaller terms would be denormal, a hundred times slower
+        sums = shifted @ target.ones  # a product with ones is the fastest sum along rows
+        value = total((xp.log(sums) - label) * weight)
+        shifted *= (1.0 / sums)[:, None]
         shifted -= target.one_hot
         shifted *= weight[:, None]
         return value, shifted
 
     def curvature(self, residual: Array, target: Labels, weight: Array) -> Any:
-        """Return ``weight * p (1 - p) k/(k-1)``, read off the residual.
+        """Return ``weight * p (1 - p) k/(k-1)``, computed from the residual.
 
         ``|residual| = weight * p`` off the label and ``weight * (1 - p)`` on it, so
         ``|r| - r**2/weight`` is ``weight * p (1 - p)`` in both cases. The factor ``k/(k-1)`` makes
@@ -92,13 +91,14 @@ class _Softmax(Joint):
         weighted = self._probabilities(residual, target, weight) * direction
         first = xp.sum(weighted, axis=1)
         square = xp.sum(weighted * direction, axis=1)
-        return float(xp.sum(square - first * first * inverse(weight), dtype=xp.float64))
+        return total(square - first * first * inverse(weight))
 
     def column_hessian(self, column: Array, residual: Array, target: Labels, weight: Array) -> Any:
         """Return ``sum_i w_i x_i^2 (diag p_i - p_i p_i^T)``.
 
-        Its rows sum to zero, by which the diagonal is found: a difference would lose its digits
-        where a probability is next to one, and the matrix might have no inverse with any ridge.
+        The diagonal is computed from the rest, because rows sum to zero. A difference would lose
+        its digits where a probability is next to one, and no ridge might make the matrix
+        invertible.
         """
         xp = namespace(residual)
         square = column * column
@@ -121,41 +121,41 @@ class _Softmax(Joint):
         if is_numpy(residual):
             rows = np.ascontiguousarray(shares.T)
 
-            def compiled(direction: np.ndarray) -> np.ndarray:
+            def multiply_compiled(direction: np.ndarray) -> np.ndarray:
                 from mixnorm.losses.softmax_jit import curve
 
                 found = np.array(direction.T, dtype=rows.dtype, order="C")
                 curve(found, rows, scale)
                 return found.T
 
-            return compiled
+            return multiply_compiled
 
-        def product(direction: Array) -> Any:
+        def multiply(direction: Array) -> Any:
             weighted = shares * direction
             mean = namespace(residual).sum(weighted, axis=1) * scale
             return weighted - shares * mean[:, None]
 
-        return product
+        return multiply
 
     def max_norm_smoothness(self, n_outputs: int) -> float:
-        """Return 1, whatever the number of classes (Lemma 1 of the ShareBoost paper)."""
+        """Return 1 for any number of classes (:eq:`softmax-smoothness`; Lemma 1 of ShareBoost)."""
         return 1.0
 
     def conjugate(self, theta: Array, target: Labels, weight: Array) -> float:
         """Return ``sum_i sum_r P_ir ln(P_ir / w_i) + margin theta_iy``, ``P = theta + w onehot``.
 
-        ``P / w`` is what the soft-max gives at the scores that ``theta`` is the residual of.
+        ``P / w`` is the soft-max of the shifted scores whose residual is ``theta``.
         """
         xp = namespace(theta)
-        share, inside = shares(theta, target, weight)
+        share, inside = target.shares(theta, weight)
         if not inside:
             return math.inf
         part = share * inverse(weight)[:, None]
         least = float(xp.finfo(theta.dtype).smallest_normal)
-        entropy = share * xp.log(clipped(part, low=least))
-        return total(entropy) + self.margin * total(own(theta, target))
+        entropy = share * xp.log(clip(part, low=least))
+        return total(entropy) + self.margin * total(target.pick(theta))
 
-    def prox_conjugate(self, theta: Array, step: Any, target: Labels, weight: Array) -> Any:
+    def prox_conjugate(self, theta: Array, step: Numbers, target: Labels, weight: Array) -> Any:
         """Return the minimiser of ``F*(phi) + sum (phi - theta)**2 / (2 step)``.
 
         With ``phi = w (p - onehot)`` a row has to meet ``ln p + (w/step) p = a - L`` for one
@@ -165,19 +165,15 @@ class _Softmax(Joint):
         row = theta / step + (rate - self.margin) * target.one_hot
         return (damped_softmax(row, rate) - target.one_hot) * weight[:, None]
 
-    def balance(self, theta: Array, target: Labels, weight: Array) -> Any:
-        """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero."""
-        return balance_shares(theta, target, weight)
-
     def proba(self, scores: Array) -> Any:
         """Return the class probabilities for which ``scores`` minimise the expected loss.
 
         With ``q = softmax(z)`` and ``e = exp(margin)`` they are proportional to
-        ``q (e - (e - 1) q)``; with margin zero that is ``q`` itself. The largest score keeps the
-        largest probability. The derivation is in the maths pages.
+        ``q (e - (e - 1) q)`` (:eq:`margin-probabilities`); with margin zero that is ``q`` itself.
+        The largest score keeps the largest probability.
         """
         xp = namespace(scores)
-        with np.errstate(over="ignore"):  # what is infinitely far below has no share
+        with np.errstate(over="ignore"):  # a score infinitely far below has probability zero
             q = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
         q = q / xp.sum(q, axis=1, keepdims=True)
         if self.margin == 0.0:

@@ -1,11 +1,11 @@
-"""Compiled loops of the soft-max losses. Each has a plain NumPy twin in the tests."""
+"""Compiled loops of the soft-max losses. The tests compare each with plain NumPy."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-_SAMPLES = 1024  # of one block, whose sums stay in the nearest cache
+_SAMPLES_PER_HESSIAN_BLOCK = 1024  # whose sums stay in the nearest cache
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"})
@@ -15,9 +15,9 @@ def curve(direction, shares, inverse):  # type: ignore[no-untyped-def]
     ``shares`` are the probabilities times the weights, ``inverse`` is one over the weights.
     """
     n_outputs, n_samples = direction.shape
-    buffer = np.empty(_SAMPLES, direction.dtype)
-    for start in range(0, n_samples, _SAMPLES):
-        stop = min(n_samples, start + _SAMPLES)
+    buffer = np.empty(_SAMPLES_PER_HESSIAN_BLOCK, direction.dtype)
+    for start in range(0, n_samples, _SAMPLES_PER_HESSIAN_BLOCK):
+        stop = min(n_samples, start + _SAMPLES_PER_HESSIAN_BLOCK)
         mean = buffer[: stop - start]
         mean[:] = 0.0
         for r in range(n_outputs):

@@ -17,12 +17,12 @@ from mixnorm.models.path import Round as Round
 from mixnorm.models.predictor import Predictor as Predictor
 from mixnorm.models.report import FitReport as FitReport
 from mixnorm.models.scores import check_scores as check_scores
-from mixnorm.models.scores import constant as constant
+from mixnorm.models.scores import constant_scores as constant_scores
 from mixnorm.models.scores import labels_at as labels_at
-from mixnorm.models.scores import weighted as weighted
+from mixnorm.models.scores import weighted_scores as weighted_scores
 from mixnorm.models.stumps import StumpModel as StumpModel
 from mixnorm.models.stumps import StumpPath as StumpPath
 from mixnorm.models.stumps import StumpRound as StumpRound
 from mixnorm.models.stumps import read_column as read_column
 from mixnorm.models.tensor import TensorModel as TensorModel
-from mixnorm.models.tensor import framed as framed
+from mixnorm.models.tensor import apply_frame as apply_frame

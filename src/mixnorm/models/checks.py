@@ -1,4 +1,4 @@
-"""Rules that a model from a stranger's file must obey."""
+"""Checks of arrays and numbers in models that come from files."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 
-def check_floats(array: Any, shape: tuple[int | None, ...], what: str) -> None:
-    """Raise unless ``array`` has floats, and the shape, in which None stands for any length.
+def check_floats(array: object, shape: tuple[int | None, ...], what: str) -> None:
+    """Raise unless ``array`` has floats and this shape, where None matches any length.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def check_finite(array: Any, shape: tuple[int, ...], dtype: Any, what: str) -> N
         raise ValueError(f"{what} must be a finite array of {np.dtype(dtype)} of shape {shape}")
 
 
-def check_positive(value: Any, what: str) -> None:
+def check_positive(value: object, what: str) -> None:
     """Raise unless ``value`` is a float above zero and finite."""
     if type(value) is not float or not 0.0 < value < math.inf:
         raise ValueError(f"{what} must be a positive number")

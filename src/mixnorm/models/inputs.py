@@ -1,11 +1,14 @@
-"""What goes into a model: columns, and their names."""
+"""The columns that go into a model, and their names."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,18 +27,18 @@ class Inputs:
     names: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, estimator: Any) -> Inputs:
-        """Return what scikit-learn's validation has noted on an estimator."""
+    def of(cls, estimator: BaseEstimator) -> Inputs:
+        """Return the columns that scikit-learn's validation has noted on an estimator."""
         names = getattr(estimator, "feature_names_in_", None)
         return cls(int(estimator.n_features_in_), None if names is None else tuple(names))
 
     @property
     def name_array(self) -> np.ndarray | None:
-        """The names as scikit-learn keeps them."""
+        """The names as an array, which is how scikit-learn keeps them."""
         return None if self.names is None else np.asarray(self.names, dtype=object)
 
     def check(self, n_outputs: int, max_bytes: int) -> None:
-        """Raise unless the numbers are possible, and weights for all columns fit in memory."""
+        """Raise unless the columns are possible and weights for all of them fit in memory."""
         if type(self.n_features) is not int or self.n_features < 1:
             raise ValueError("n_features_in_ must be a whole number from 1 up")
         size = 8 * self.n_features * n_outputs

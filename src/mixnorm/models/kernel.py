@@ -1,4 +1,4 @@
-"""Kernels with weights, and rows with dual variables: scores are sums of both together."""
+"""Models of weighted kernels, and of training rows with dual variables."""
 
 from __future__ import annotations
 
@@ -8,72 +8,107 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import Array
 from mixnorm._linear import even_ties, linear_scores
 from mixnorm.kernels import FittedBank
 from mixnorm.models.checks import check_floats
 from mixnorm.models.inputs import Inputs
 from mixnorm.models.outputs import ClassOutputs, NumberOutputs
 
-_ROWS = 2048  # of new data, that are compared with the support at a time
+# New rows that are compared with the support at a time.
+_ROWS_COMPARED = 2048
 
 
 @dataclass(frozen=True, eq=False)
-class KernelModel:
-    """A weighted sum of kernels, and a table of dual variables for the rows of the support.
+class KernelModelBase:
+    """Training rows, and the kernels that compare new rows with them.
 
     Parameters
     ----------
-    kernel_weights : ndarray of shape (n_kernels,)
-        The weights, none negative.
     support : ndarray of shape (n_support,)
-        Training rows with dual variables.
-    dual_coef : ndarray of shape (n_support, n_scores)
-        Scores are the sum of kernels with the support times these, in the units of ``outputs``.
-    features : ndarray of shape (n_columns, n_scores), optional
-        Weights of the features of a bank with factors, those of kernels with weight side by side.
+        Training rows that have a weight.
     bank : FittedBank, optional
-        The kernels, and the rows of the support; None where kernel matrices are given.
+        The kernels, with the rows of the support; None if users give kernel matrices.
     names : tuple of str
-        How the kernels are called.
+        The names of the kernels, chosen or not.
     raw_rows : bool
-        Whether rows go to the bank as they are, since it knows what its columns are.
+        Whether the bank takes rows as they are, because it knows what its columns are.
     inputs : Inputs
         The columns; of given matrices, the training rows.
     outputs : ClassOutputs or NumberOutputs
         What the scores mean.
     """
 
-    kernel_weights: np.ndarray
     support: np.ndarray
-    dual_coef: np.ndarray
-    features: np.ndarray | None
     bank: FittedBank | None
     names: tuple[str, ...]
     raw_rows: bool
     inputs: Inputs
     outputs: ClassOutputs | NumberOutputs
 
-    def scores(self, X: Array) -> np.ndarray:
+    def _finish(self, sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Return scores for sums of terms of some sizes: classes may tie, numbers have a unit."""
+        if isinstance(self.outputs, ClassOutputs):
+            return even_ties(sums, sizes)
+        return np.asarray(sums * self.outputs.unit + self.outputs.centre)
+
+    def _check_rows(
+        self, n_kernels: int, n_support: int, max_bytes: int, n_rows: int | None
+    ) -> None:
+        """Raise unless support and bank fit the model; any number of rows if that is None."""
+        self.inputs.check(1, max_bytes)
+        support, bank, width = self.support, self.bank, self.inputs.n_features
+        whole = isinstance(support, np.ndarray) and support.dtype.kind == "i"
+        if not whole or support.shape != (n_support,) or np.min(support, initial=0) < 0:
+            raise ValueError(f"support_ must be {n_support} whole numbers, none negative")
+        if bank is None:
+            if np.max(support, initial=0) >= width:
+                raise ValueError("support_ is not within the training rows")
+            return
+        if bank.n_kernels != n_kernels:
+            raise ValueError(f"the bank must have {n_kernels} kernels")
+        if bank.n_features_in != width:
+            raise ValueError(f"the bank is of {bank.n_features_in} columns")
+        if n_rows not in (None, bank.n_samples):
+            raise ValueError(f"the bank must have {n_rows} rows")
+
+
+@dataclass(frozen=True, eq=False)
+class KernelModel(KernelModelBase):
+    """A weighted sum of kernels, and a table of dual variables for the support.
+
+    Parameters
+    ----------
+    kernel_weights : ndarray of shape (n_kernels,)
+        The weights, none negative.
+    dual_coef : ndarray of shape (n_support, n_scores)
+        Scores are the sum of kernels with the support times these, in the units of ``outputs``.
+    features : ndarray of shape (n_columns, n_scores), optional
+        Weights of the features of a bank with factors, side by side for kernels with weight.
+    support, bank, names, raw_rows, inputs, outputs
+        As in the base class.
+    """
+
+    kernel_weights: np.ndarray
+    dual_coef: np.ndarray
+    features: np.ndarray | None
+
+    def scores(self, X: object) -> np.ndarray:
         """Return the scores of new rows, or of a stack of their kernels with the training rows.
 
-        In double precision, whatever the bank has: scores of a row hardly depend on its company.
+        They are in double precision, so that they hardly depend on the other rows of ``X``.
         """
-        return finished(*self.sums(X), self.outputs)
+        return self._finish(*self.sums(X))
 
-    def sums(self, X: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums behind the scores, and the largest sum of magnitudes in those of a row.
-
-        Kernels with weight, and the support, alone count.
-        """
+    def sums(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sums behind the scores, and for each row the largest sum of magnitudes."""
         if self.bank is None:
             K = X.combine(self.kernel_weights, columns=self.support, dtype=np.float64)
             return products_and_sizes(K, self.dual_coef)
-        parts = [self._sums_of_rows(self.bank, rows) for rows in blocks_of(X)]
+        parts = [self._sums_of_rows(self.bank, rows) for rows in split_rows(X)]
         sums, sizes = zip(*parts, strict=True)
         return np.concatenate(sums), np.concatenate(sizes)
 
-    def _sums_of_rows(self, bank: FittedBank, X: Array) -> tuple[np.ndarray, np.ndarray]:
+    def _sums_of_rows(self, bank: FittedBank, X: Any) -> tuple[np.ndarray, np.ndarray]:
         if self.features is None:
             K = bank.combine(X, self.kernel_weights, dtype=np.float64)
             return products_and_sizes(K, self.dual_coef)
@@ -95,10 +130,10 @@ class KernelModel:
                 "multiplications": n_support * (used + self.dual_coef.shape[1]),
             }
         coef = self.dual_coef if self.features is None else self.features
-        return with_table(self.bank.cost(self.kernel_weights, n_support), coef)
+        return add_table_cost(self.bank.cost(self.kernel_weights, n_support), coef)
 
     def check(self, max_bytes: int) -> None:
-        """Raise for whatever ``scores`` could not work with; the parts may be a stranger's."""
+        """Raise unless ``scores`` can work with the parts, which may come from anybody's file."""
         weights = self.kernel_weights
         check_floats(weights, (None,), "kernel_weights_")
         check_floats(self.dual_coef, (None, None), "dual_coef_")
@@ -109,7 +144,7 @@ class KernelModel:
         n_support, n_scores = self.dual_coef.shape
         self.outputs.check(n_scores)
         factored = self.bank is not None and self.bank.factors is not None
-        check_rows(self, len(weights), n_support, max_bytes, None if factored else n_support)
+        self._check_rows(len(weights), n_support, max_bytes, None if factored else n_support)
         if self.bank is None or not factored:
             if self.features is not None:
                 raise ValueError("a model without factors has no features")
@@ -119,11 +154,11 @@ class KernelModel:
         check_floats(self.features, shape, "the weights of features")
 
 
-def blocks_of(X: Array) -> Iterator[Any]:
-    """Yield some rows of a table after the other."""
+def split_rows(X: Any) -> Iterator[Any]:
+    """Yield ranges of the rows of a table, one after the other."""
     rows = getattr(X, "iloc", X)
-    for start in range(0, X.shape[0], _ROWS):
-        yield rows[start : start + _ROWS]
+    for start in range(0, X.shape[0], _ROWS_COMPARED):
+        yield rows[start : start + _ROWS_COMPARED]
 
 
 def products_and_sizes(K: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -135,41 +170,8 @@ def products_and_sizes(K: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np
     return found, np.abs(K, out=K) @ np.max(np.abs(table), axis=1, initial=0.0)
 
 
-def finished(
-    sums: np.ndarray, sizes: np.ndarray, outputs: ClassOutputs | NumberOutputs
-) -> np.ndarray:
-    """Return sums of terms of some sizes as scores: classes tie, numbers have units."""
-    if isinstance(outputs, ClassOutputs):
-        return even_ties(sums, sizes)
-    return np.asarray(sums * outputs.unit + outputs.centre)
-
-
-def with_table(cost: dict[str, int], table: np.ndarray) -> dict[str, int]:
-    """Return the cost of kernels with that of a table that they are multiplied by."""
+def add_table_cost(cost: dict[str, int], table: np.ndarray) -> dict[str, int]:
+    """Return the cost of kernels plus that of multiplying them by a table."""
     size = int(table.size)
     added = {name: cost[name] + size for name in ("floats", "multiplications")}
     return cost | added
-
-
-def check_rows(
-    model: Any, n_kernels: int, n_support: int, max_bytes: int, n_rows: int | None
-) -> None:
-    """Raise unless the training rows of a model of kernels, and its bank, fit its tables.
-
-    The bank must have ``n_rows``; any number if that is None.
-    """
-    model.inputs.check(1, max_bytes)
-    support, bank, width = model.support, model.bank, model.inputs.n_features
-    whole = isinstance(support, np.ndarray) and support.dtype.kind == "i"
-    if not whole or support.shape != (n_support,) or np.min(support, initial=0) < 0:
-        raise ValueError(f"support_ must be {n_support} whole numbers, none negative")
-    if bank is None:
-        if np.max(support, initial=0) >= width:
-            raise ValueError("support_ is not within the training rows")
-        return
-    if bank.n_kernels != n_kernels:
-        raise ValueError(f"the bank must have {n_kernels} kernels")
-    if bank.n_features_in != width:
-        raise ValueError(f"the bank is of {bank.n_features_in} columns")
-    if n_rows not in (None, bank.n_samples):
-        raise ValueError(f"the bank must have {n_rows} rows")

@@ -1,4 +1,4 @@
-"""A few kernels chosen one at a time: the path of models, and the model that stands at its end."""
+"""Kernels chosen one at a time: the path of models, and the model at its end."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixnorm._array import Array, MatrixLike
-from mixnorm.kernels import FittedBank, KernelStack
+from mixnorm.kernels import KernelStack
 from mixnorm.models.checks import check_floats
-from mixnorm.models.inputs import Inputs
-from mixnorm.models.kernel import blocks_of, check_rows, finished, products_and_sizes, with_table
-from mixnorm.models.outputs import ClassOutputs, NumberOutputs
+from mixnorm.models.kernel import (
+    KernelModelBase,
+    add_table_cost,
+    products_and_sizes,
+    split_rows,
+)
 from mixnorm.models.path import Path
 
 
@@ -44,8 +46,7 @@ class KernelPath(Path):
 
     def intercept(self, size: int) -> np.ndarray:
         """Return the intercept of the model after ``size`` rounds."""
-        found: np.ndarray = self.rounds[size - 1].intercept if size else self.null_intercept
-        return found
+        return self.rounds[size - 1].intercept if size else self.null_intercept
 
     def check_kernels(self, n_kernels: int) -> tuple[int, int]:
         """Raise unless the parts fit one another; return the numbers of samples and outputs."""
@@ -63,10 +64,10 @@ class KernelPath(Path):
                 and step.atom in support
             )
             if not sound:
-                raise ValueError("a round has kernels that are none, or not those of the last one")
+                raise ValueError("a round has unknown kernels, or lacks some of the round before")
             check_floats(step.weights, (len(support), None), "the weights of a round")
             if not n_terms < step.weights.shape[1] <= len(self.terms):
-                raise ValueError("a round has weights for terms that are none of its own")
+                raise ValueError("a round has weights for terms that it does not have")
             n_terms = step.weights.shape[1]
             check_floats(step.intercept, (n_outputs,), "the intercept of a round")
             before = support
@@ -74,34 +75,18 @@ class KernelPath(Path):
 
 
 @dataclass(frozen=True, eq=False)
-class KernelPathModel:
+class KernelPathModel(KernelModelBase):
     """Chosen kernels with a table for each, and the smaller models that led to them.
 
     Parameters
     ----------
     path : KernelPath
-        The rounds, with targets in the units of the fit: ``outputs`` turns them outward.
-    support : ndarray of shape (n_support,)
-        The training rows that have weight.
-    bank : FittedBank, optional
-        The chosen kernels, with these rows; None where kernel matrices are given.
-    names : tuple of str
-        How all kernels that there were to choose from are called.
-    raw_rows : bool
-        Whether rows go to the bank as they are, since it knows what its columns are.
-    inputs : Inputs
-        The columns; of given matrices, the training rows.
-    outputs : ClassOutputs or NumberOutputs
-        What the scores mean.
+        The rounds, with targets in the units of the fit, which ``outputs`` converts.
+    support, bank, names, raw_rows, inputs, outputs
+        As in the base class; the bank has the chosen kernels only.
     """
 
     path: KernelPath
-    support: np.ndarray
-    bank: FittedBank | None
-    names: tuple[str, ...]
-    raw_rows: bool
-    inputs: Inputs
-    outputs: ClassOutputs | NumberOutputs
 
     @property
     def size(self) -> int:
@@ -144,24 +129,24 @@ class KernelPathModel:
             "seconds": np.asarray([step.seconds for step in rounds]),
         }
 
-    def scores(self, X: MatrixLike) -> np.ndarray:
+    def scores(self, X: object) -> np.ndarray:
         """Return the scores of new rows, or of a stack of their kernels with the training rows."""
-        return next(self._scored(X, [self.size]))
+        return next(self._score_sizes(X, [self.size]))
 
-    def staged_scores(self, X: MatrixLike) -> Iterator[np.ndarray]:
+    def staged_scores(self, X: object) -> Iterator[np.ndarray]:
         """Yield the scores after 1, 2, ... rounds, for which each kernel is computed once."""
         if self.path.rounds:
-            yield from self._scored(X, range(1, self.size + 1))
+            yield from self._score_sizes(X, range(1, self.size + 1))
 
-    def _scored(self, X: Array, sizes: Sequence[int]) -> Iterator[np.ndarray]:
+    def _score_sizes(self, X: object, sizes: Sequence[int]) -> Iterator[np.ndarray]:
         sums, magnitudes = self.sums(X, sizes)
         for found in sums:
-            yield finished(found, magnitudes, self.outputs)
+            yield self._finish(found, magnitudes)
 
-    def sums(self, X: Array, sizes: Sequence[int]) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return the sums behind the scores of models of several sizes.
+    def sums(self, X: object, sizes: Sequence[int]) -> tuple[list[np.ndarray], np.ndarray]:
+        """Return the sums behind the scores after several numbers of rounds.
 
-        And the largest sum of magnitudes that any of a row is made of.
+        Also returned is, for each row, the largest sum of magnitudes.
         """
         found, k = self._products(X, self._side_by_side(sizes)), self.path.terms.shape[2]
         intercepts = [self.path.intercept(size) for size in sizes]
@@ -171,11 +156,11 @@ class KernelPathModel:
         ]
         return sums, found[:, -1] + np.max(np.abs(intercepts))
 
-    def _products(self, X: Array, blocks: list[np.ndarray]) -> np.ndarray:
-        """Return kernels times tables, added up, and a last column of magnitudes."""
+    def _products(self, X: Any, blocks: list[np.ndarray]) -> np.ndarray:
+        """Return the sum of kernels times tables, and a last column of magnitudes."""
         if self.bank is None:
             return self._products_of_stack(X, blocks)
-        parts = [self.bank.products(rows, blocks, sizes=True) for rows in blocks_of(X)]
+        parts = [self.bank.products(rows, blocks, sizes=True) for rows in split_rows(X)]
         return np.concatenate(parts)
 
     def _products_of_stack(self, X: KernelStack, blocks: list[np.ndarray]) -> np.ndarray:
@@ -188,12 +173,14 @@ class KernelPathModel:
         return found
 
     def _side_by_side(self, sizes: Sequence[int]) -> list[np.ndarray]:
-        """Return for each kernel its tables in models of several sizes; zeros for no kernels."""
+        """Return each kernel's tables after several numbers of rounds, side by side."""
         n, k = self.path.terms.shape[1:]
         blocks = [np.zeros((n, k * len(sizes))) for _ in range(max(1, len(self.selected)))]
         for place, size in enumerate(sizes):
             tables = self.path.blocks(size) if size else []
-            for block, table in zip(blocks, tables, strict=False):  # later kernels come later
+            for block, table in zip(
+                blocks, tables, strict=False
+            ):  # a prefix: kernels stay in order
                 block[:, place * k : (place + 1) * k] = table
         return blocks
 
@@ -211,10 +198,10 @@ class KernelPathModel:
             cost = {"kernels": n_kernels, "support": n_support, "floats": 0, "multiplications": 0}
         else:
             cost = self.bank.cost(np.ones(n_kernels), n_support)
-        return with_table(cost, self.tables)
+        return add_table_cost(cost, self.tables)
 
     def check(self, max_bytes: int) -> None:
-        """Raise for whatever ``scores`` could not work with; the parts may be a stranger's."""
+        """Raise unless ``scores`` can work with the parts, which may come from anybody's file."""
         n_support, n_outputs = self.path.check_kernels(len(self.names))
         self.outputs.check(n_outputs)
-        check_rows(self, max(1, len(self.selected)), n_support, max_bytes, n_support)
+        self._check_rows(max(1, len(self.selected)), n_support, max_bytes, n_support)

@@ -1,4 +1,4 @@
-"""Weights of columns, and an intercept for every score."""
+"""Models with weights of columns and an intercept for every score."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mixnorm.models.inputs import Inputs
 from mixnorm.models.outputs import ClassOutputs, NumberOutputs, TaskOutputs
 from mixnorm.pools import Cost
 
-# Dense rows are cut to the columns in use where these are less than one in so many.
-_FEW = 4
+# Dense rows are cut to the columns in use if these are less than one in four.
+_COLUMNS_PER_USED = 4
 
 
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """A linear model that keeps the weights of the columns in use alone.
+    """A linear model that keeps only the weights of the columns in use.
 
     Parameters
     ----------
@@ -58,18 +58,19 @@ class LinearModel:
 
     def scores(self, X: MatrixLike) -> np.ndarray:
         """Return the scores of new rows: ``(n_samples, n_scores)``."""
-        if isinstance(X, np.ndarray) and len(self.features) < self.inputs.n_features // _FEW:
+        few = len(self.features) < self.inputs.n_features // _COLUMNS_PER_USED
+        if isinstance(X, np.ndarray) and few:
             return linear_scores(X[:, self.features], self.weights.T, self.intercept)
         return linear_scores(X, self.coef.T, self.intercept)
 
     def cost(self) -> Cost:
-        """Return what a prediction costs: a multiplication for each weight."""
+        """Return the cost of a prediction: a multiplication for each weight."""
         return Cost(self.weights.size, 0)
 
     def check(self, max_bytes: int) -> None:
-        """Raise for whatever ``scores`` could not work with; the parts may be a stranger's."""
+        """Raise unless ``scores`` can work with the parts, which may come from anybody's file."""
         weights, n_features = self.weights, self.inputs.n_features
-        # Turned, since there may be no columns in use, but never no scores.
+        # Transposed, since there may be no columns in use but never no scores.
         check_floats(weights.T, (None, None), "the weights")
         n_scores, n_used = weights.shape
         check_floats(self.intercept, (n_scores,), "the intercept")

@@ -1,4 +1,4 @@
-"""A path for every class against the rest, and the model they make together."""
+"""A path for every class against the rest, and the model of all of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mixnorm._array import Array, to_dense
 from mixnorm.models.inputs import Inputs
 from mixnorm.models.outputs import ClassOutputs
 from mixnorm.models.path import Path, PathModel
-from mixnorm.models.scores import check_scores, weighted
+from mixnorm.models.scores import check_scores, weighted_scores
 from mixnorm.pools import Cost, Pool
 
 #: The labels of the two sides of a class's own model.
@@ -48,7 +48,7 @@ class OneVsRestModel:
 
     @property
     def _pair(self) -> ClassOutputs:
-        """What the two scores of each path mean."""
+        """The meaning of the two scores of each path."""
         return ClassOutputs(np.array([REST, OWN]), self.outputs.loss)
 
     @property
@@ -100,7 +100,7 @@ class OneVsRestModel:
         return float(np.mean([model.null_loss for model in self.members]))
 
     def scores(self, X: Array) -> np.ndarray:
-        """Return how much "own" is ahead of "rest": ``(n_samples, n_paths)``."""
+        """Return by how much "own" exceeds "rest": ``(n_samples, n_paths)``."""
         return _differences(next(self._pairs(X, [self.size])))
 
     def staged_scores(self, X: Array) -> Iterator[np.ndarray]:
@@ -114,17 +114,17 @@ class OneVsRestModel:
         if len(pairs) == 1:
             return np.asarray(pairs[0])
         own = np.stack([pair[:, 1] for pair in pairs], axis=1)
-        own = np.maximum(own, np.finfo(own.dtype).tiny)  # where all are zero, none is likelier
+        own = np.maximum(own, np.finfo(own.dtype).tiny)  # zeros everywhere become equal
         return np.asarray(own / own.sum(axis=1, keepdims=True))
 
     def _pairs(self, X: Array, sizes: Sequence[int]) -> Iterator[list[np.ndarray]]:
         """Yield, for each number of rounds, the scores of "rest" and "own" for every class.
 
-        Classes often choose alike, so every atom is computed once.
+        Classes often share atoms, so each atom is computed once.
         """
         supports = (path.support(size) for size in sizes for path in self.paths)
         atoms = list(dict.fromkeys(atom for support in supports for atom in support))
-        with np.errstate(over="ignore", invalid="ignore"):  # looked at with the scores
+        with np.errstate(over="ignore", invalid="ignore"):  # scores are checked
             columns = _columns_of_atoms(self.pool, X, atoms)
         for size in sizes:
             yield [_pair(path, size, columns, X.shape[0]) for path in self.paths]
@@ -134,14 +134,14 @@ class OneVsRestModel:
         return replace(self, paths=tuple(path.first(size) for path in self.paths))
 
     def cost(self) -> Cost:
-        """Return what a prediction costs: each atom once, and a weight for each class's columns."""
+        """Return the cost of a prediction: of each atom once, and of each weight of a class."""
         costs = [self.pool.cost(atom, self.inputs.n_features) for atom in self.atoms]
         weights = sum(len(model.weights) for model in self.members)
         adds = sum(cost.multiply_adds for cost in costs) + weights
         return Cost(adds, sum(cost.comparisons for cost in costs))
 
     def check(self, max_bytes: int) -> None:
-        """Raise for whatever ``scores`` could not work with; the parts may be a stranger's."""
+        """Raise unless ``scores`` can work with the parts, which may come from anybody's file."""
         classes = self.outputs.classes
         self.outputs.check(len(classes))
         n_paths = len(classes) if len(classes) > 2 else 1
@@ -157,11 +157,11 @@ def _in_turns(supports: Sequence[Sequence[Hashable]]) -> list[Any]:
     return list(dict.fromkeys(turns))
 
 
-def _pad(values: list[Any], length: int, filler: Any) -> list[Any]:
+def _pad(values: list[Any], length: int, filler: object) -> list[Any]:
     return values + [filler] * (length - len(values))
 
 
-def _columns_of_atoms(pool: Any, X: Array, atoms: Sequence[Any]) -> dict[Any, np.ndarray]:
+def _columns_of_atoms(pool: Pool, X: Array, atoms: Sequence[Any]) -> dict[Any, np.ndarray]:
     """Return the columns of every atom on new data."""
     if not atoms:
         return {}
@@ -171,14 +171,13 @@ def _columns_of_atoms(pool: Any, X: Array, atoms: Sequence[Any]) -> dict[Any, np
 
 
 def _pair(path: Path, size: int, columns: dict[Any, np.ndarray], n_samples: int) -> np.ndarray:
-    """Return one class's scores of "rest" and "own" after that many rounds."""
+    """Return the scores of "rest" and "own" for one class after ``size`` rounds."""
     if not path.rounds:
         return np.repeat(np.asarray(path.null_intercept)[None, :], n_samples, axis=0)
     step = path.rounds[min(size, len(path.rounds)) - 1]
     design = np.concatenate([columns[atom] for atom in step.support], axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
-        found: np.ndarray = check_scores(weighted(design, step.weights, step.intercept))
-    return found
+        return check_scores(weighted_scores(design, step.weights, step.intercept))
 
 
 def _differences(pairs: Sequence[np.ndarray]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What the scores of a model mean: labels, or numbers in the units of the targets."""
+"""The meaning of a model's scores: labels, or numbers in the units of the targets."""
 
 from __future__ import annotations
 
@@ -7,16 +7,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mixnorm._array import Array, is_numpy
+from mixnorm._array import Array, is_numpy, to_numpy
 from mixnorm._linear import even_ties
 from mixnorm.losses import DualLoss
 from mixnorm.models.checks import check_floats, check_positive
 from mixnorm.models.scores import labels_at
 
 
+class _Outputs:
+    """What outputs share."""
+
+    def to_coef(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+        """Return ``coef_`` and ``intercept_`` for weights of shape ``(n_columns, n_scores)``."""
+        return np.ascontiguousarray(weights.T), np.asarray(intercept)
+
+
 @dataclass(frozen=True, eq=False)
-class ClassOutputs:
-    """Scores that stand for classes: one column per class, or a single one for two classes.
+class ClassOutputs(_Outputs):
+    """Scores of classes: one column per class, or a single column for two classes.
 
     A single column is positive for the second class.
 
@@ -25,7 +33,7 @@ class ClassOutputs:
     classes : ndarray of shape (n_classes,)
         The labels.
     loss : Loss or None
-        Gives probabilities; None where the model has them by other means, or has none.
+        Gives probabilities; None if the model computes them itself or has none.
     """
 
     classes: np.ndarray
@@ -39,17 +47,17 @@ class ClassOutputs:
         return len(self.classes)
 
     def labels(self, scores: Array) -> Any:
-        """Return the label with the largest score of each row; of equal ones the first."""
+        """Return the label with the largest score of each row, the first of equal ones."""
         if scores.shape[1] < len(self.classes):
             return self.classes[(scores[:, 0] > 0.0).astype(np.intp)]
         if is_numpy(scores):
             scores = even_ties(scores, np.max(np.abs(scores), axis=1))
         if self.loss is None:
-            return self.classes[scores.argmax(axis=1)]
+            return self.classes[to_numpy(scores).argmax(axis=1)]
         return labels_at(self.classes, self.loss.predict(scores))
 
     def decisions(self, scores: Array) -> Any:
-        """Return what ``decision_function`` does: one column per class, or one number a row."""
+        """Return the result of ``decision_function``: a column per class, or one number per row."""
         if scores.shape[1] == 2:
             return scores[:, 1] - scores[:, 0]
         return scores[:, 0] if scores.shape[1] < len(self.classes) else scores
@@ -58,15 +66,15 @@ class ClassOutputs:
         """Return the probability of every class."""
         if self.loss is None:
             raise AttributeError("the loss of this model gives no probabilities")
-        if scores.shape[1] < len(self.classes):  # how much the second class is ahead of the first
+        if scores.shape[1] < len(self.classes):  # by how much the second class leads
             scores = scores * np.asarray([-0.5, 0.5], scores.dtype)
         return self.loss.proba(scores)
 
-    def outward(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
-        """Return weights ``(n_columns, n_scores)`` as ``coef_`` and ``intercept_``."""
+    def to_coef(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+        """Return ``coef_`` and ``intercept_``; of two classes the differences."""
         if intercept.shape[0] == 2:
             return (weights[:, 1] - weights[:, 0])[None, :], intercept[1:] - intercept[:1]
-        return np.ascontiguousarray(weights.T), np.asarray(intercept)
+        return super().to_coef(weights, intercept)
 
     def check(self, n_scores: int) -> None:
         """Raise unless the labels fit the number of scores, and the loss can work with them."""
@@ -75,7 +83,7 @@ class ClassOutputs:
             raise ValueError(f"classes_ must be an array of {n_classes} labels")
         if self.loss is not None:
             if not self.loss.is_classifier:
-                raise ValueError(f"{self.loss!r} is no loss of labels")
+                raise ValueError(f"{self.loss!r} is not a loss for labels")
             scores = np.zeros((1, n_classes))
             self.loss.encode(np.zeros(1, dtype=np.int64), n_classes, scores)  # checks parameters
             self.loss.proba(scores)
@@ -83,7 +91,7 @@ class ClassOutputs:
 
 @dataclass(frozen=True, eq=False)
 class BinaryOutputs(ClassOutputs):
-    """Classes that are each told from the rest: every score has a binary ``loss`` of its own."""
+    """Scores of classes, each against the rest, under a binary ``loss``."""
 
     @property
     def single(self) -> bool:
@@ -91,11 +99,11 @@ class BinaryOutputs(ClassOutputs):
         return len(self.classes) == 2
 
     def labels(self, scores: Array) -> Any:
-        """Return the label with the largest score of each row; of equal ones the first."""
+        """Return the label with the largest score of each row, the first of equal ones."""
         return ClassOutputs(self.classes).labels(scores)
 
     def probabilities(self, scores: Array) -> np.ndarray:
-        """Return the probability of every class: of more than two, shares of each one's own."""
+        """Return the probability of every class; those of more than two are normalised."""
         found = np.asarray(self.loss.proba(scores))
         if self.single:
             return np.concatenate([1.0 - found, found], axis=1)
@@ -104,28 +112,28 @@ class BinaryOutputs(ClassOutputs):
         return np.asarray(np.divide(found, total, out=even, where=total > 0.0))
 
     def check(self, n_scores: int) -> None:
-        """Raise unless there is a score for each class, or one for two, with a binary loss."""
+        """Raise unless each class has a score, or two classes have one, and the loss is binary."""
         ClassOutputs(self.classes).check(n_scores)
         if n_scores == 2:
             raise ValueError("two classes must have one score")
         if not getattr(self.loss, "is_binary", False):
-            raise ValueError(f"{self.loss!r} is no loss of two labels")
+            raise ValueError(f"{self.loss!r} is not a loss for two labels")
         sample = np.ones((1, 1))
         self.loss.encode(sample, 1, sample)  # checks parameters
 
 
 @dataclass(frozen=True, eq=False)
-class NumberOutputs:
-    """Scores that are predicted numbers.
+class NumberOutputs(_Outputs):
+    """Scores of predicted numbers.
 
     Parameters
     ----------
     single : bool
-        Targets had one dimension, and so have predictions.
+        Whether targets had one dimension; predictions have the same.
     unit : float
-        What targets were divided by for the fit.
+        The divisor of the targets in the fit.
     centre : ndarray of shape (n_outputs,)
-        What was subtracted from them before.
+        What was subtracted from the targets before.
     loss : Loss
         The loss of the fit.
     """
@@ -144,25 +152,25 @@ class NumberOutputs:
         """Return the predictions."""
         return scores[:, 0] if self.single else scores
 
-    def outward(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
-        """Return weights ``(n_columns, n_outputs)`` as ``coef_`` and ``intercept_``."""
+    def to_coef(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+        """Return ``coef_`` and ``intercept_``, with one dimension less for a single output."""
         if self.single:
             return weights[:, 0], float(intercept[0])
-        return np.ascontiguousarray(weights.T), np.asarray(intercept)
+        return super().to_coef(weights, intercept)
 
     def check(self, n_scores: int) -> None:
         """Raise unless units and centre fit the number of outputs."""
         check_floats(self.centre, (n_scores,), "the centre of the targets")
         check_positive(self.unit, "the unit of the targets")
         if self.loss.is_classifier:
-            raise ValueError(f"{self.loss!r} is no loss of numbers")
+            raise ValueError(f"{self.loss!r} is not a loss for numbers")
         if self.single and n_scores != 1:
-            raise ValueError("targets are said to be one column, but there are several outputs")
+            raise ValueError("single is True, but there are several outputs")
 
 
 @dataclass(frozen=True, eq=False)
-class TaskOutputs:
-    """Scores that stand for tasks: one column for each, of numbers or of two labels.
+class TaskOutputs(_Outputs):
+    """Scores of tasks: one column for each, whose targets are numbers or two labels.
 
     Parameters
     ----------
@@ -173,7 +181,7 @@ class TaskOutputs:
     losses : tuple of Loss
         The loss of each task.
     single : bool
-        Targets had one dimension, and so have predictions.
+        Whether targets had one dimension; predictions have the same.
     """
 
     names: tuple[Any, ...]
@@ -197,26 +205,22 @@ class TaskOutputs:
         if not gives_probabilities(loss):
             raise ValueError(
                 f"Task {self.names[task]!r} has the loss {loss!r}, which has no probabilities; "
-                "'logistic' has. Ask for one task with task=, or for some with a dictionary."
+                "'logistic' has. Select one task with task=, or some with a dictionary."
             )
         second = np.asarray(loss.proba(scores))
         return np.stack([1.0 - second, second], axis=1)
-
-    def outward(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
-        """Return weights ``(n_columns, n_tasks)`` as ``coef_`` and ``intercept_``."""
-        return np.ascontiguousarray(weights.T), np.asarray(intercept)
 
     def check(self, n_scores: int) -> None:
         """Raise unless names, labels and losses fit the number of scores, and one another."""
         if {len(self.names), len(self.classes), len(self.losses)} != {n_scores}:
             raise ValueError(f"each of {n_scores} tasks must have a name, labels and a loss")
         if self.single and n_scores != 1:
-            raise ValueError("targets are said to be one column, but there are several tasks")
+            raise ValueError("single is True, but there are several tasks")
         if len(set(self.names)) != n_scores:
             raise ValueError("tasks_ must have a name for each task, each once")
         for loss, classes in zip(self.losses, self.classes, strict=True):
             if loss.is_classifier or not isinstance(loss, DualLoss):
-                raise ValueError(f"{loss!r} is no loss of one score")
+                raise ValueError(f"{loss!r} is not a loss for a single score")
             fits = classes is None or classes.shape == (2,)
             if (classes is not None) != loss.is_binary or not fits:
                 raise ValueError(

@@ -1,4 +1,4 @@
-"""A path of models that grow by one atom a round, and the model that stands at its end."""
+"""A path of models that grow by one atom per round, and the model at its end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mixnorm._array import Array, is_numpy, namespace, to_dense
 from mixnorm.models.checks import check_floats
 from mixnorm.models.inputs import Inputs
 from mixnorm.models.outputs import ClassOutputs, NumberOutputs
-from mixnorm.models.scores import check_scores, constant, weighted
+from mixnorm.models.scores import check_scores, constant_scores, weighted_scores
 from mixnorm.pools import Cost, Pool
 
 
@@ -23,10 +23,10 @@ class Round:
     """The model after one round.
 
     ``weights`` has one row per column of the atoms in ``support``, in that order. ``atom`` is the
-    one that came in, and ``gradient`` the l1 norm of its gradient before. For a model that the
-    backward pass found, ``atom`` is the one that the next smaller model lacks, if there is just
-    one, or else the last of the support; ``gradient`` is its gradient at the smaller model.
-    ``alpha`` is the weight of the penalty.
+    atom that was added, and ``gradient`` the l1 norm of its gradient before the round. If the
+    backward pass found the model, ``atom`` is the atom that the next smaller model lacks if there
+    is just one, and the last of the support otherwise; ``gradient`` is its gradient at that smaller
+    model. ``alpha`` is the weight of the penalty.
     """
 
     atom: Any
@@ -85,10 +85,10 @@ class PathModel:
     Parameters
     ----------
     path : Path
-        The rounds. Weights are for columns as given, and targets in the units of the fit:
-        ``outputs`` turns them outward, so that the path can be continued in the same units.
+        The rounds. Weights are for columns as given, and targets in the units of the fit, so that
+        a later fit can continue the path; ``outputs`` converts them.
     pool : pool object
-        Evaluates the atoms, with what it has learned from the data.
+        Evaluates the atoms; it has learned from the training data.
     inputs : Inputs
         The columns.
     outputs : ClassOutputs or NumberOutputs
@@ -112,7 +112,7 @@ class PathModel:
 
     @property
     def labels(self) -> list[Any]:
-        """The atoms, as the pool calls them."""
+        """The names of the atoms, given by the pool."""
         return list(self.pool.labels(self.support))
 
     @cached_property
@@ -124,21 +124,21 @@ class PathModel:
     @cached_property
     def weights(self) -> np.ndarray:
         """Weights of the atoms' columns, ``(n_columns, n_scores)``, in the units of the targets."""
-        return self._outward(self.path.rounds[-1] if self.path.rounds else None)[0]
+        return self._rescale(self.path.rounds[-1] if self.path.rounds else None)[0]
 
     @cached_property
     def intercept(self) -> np.ndarray:
         """The intercept of every score, in the units of the targets."""
-        return self._outward(self.path.rounds[-1] if self.path.rounds else None)[1]
+        return self._rescale(self.path.rounds[-1] if self.path.rounds else None)[1]
 
-    def _outward(self, step: Round | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the weights and the intercept of a round in the units of the targets."""
+    def _rescale(self, step: Round | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights and intercept of a round, or of none, in the units of the targets."""
         unit, centre = self.outputs.unit, self.outputs.centre
         if step is None:
             nothing = self.path.null_intercept
             weights = np.zeros((0, nothing.shape[0]), nothing.dtype)
             return weights, nothing * unit + centre
-        with np.errstate(over="ignore", invalid="ignore"):  # looked at with the scores
+        with np.errstate(over="ignore", invalid="ignore"):  # scores are checked
             return step.weights * unit, step.intercept * unit + centre
 
     @cached_property
@@ -150,7 +150,7 @@ class PathModel:
             full = np.zeros((self.inputs.n_features, weights.shape[1]), dtype=weights.dtype)
             full[read] = weights
             weights = full
-        return self.outputs.outward(weights, self.intercept)
+        return self.outputs.to_coef(weights, self.intercept)
 
     @cached_property
     def curve(self) -> dict[str, np.ndarray]:
@@ -171,13 +171,13 @@ class PathModel:
     def scores(self, X: Array) -> Any:
         """Return the scores of new rows: ``(n_samples, n_scores)``."""
         if not self.path.rounds:
-            return constant(self.intercept, X)
+            return constant_scores(self.intercept, X)
         with np.errstate(over="ignore", invalid="ignore"):
             if is_numpy(X):
                 scorer = self.pool.scorer(self.support, self.weights, self.intercept)
                 return check_scores(scorer(X))
             columns = self.pool.evaluate(X, self.support)
-            return check_scores(weighted(columns, self.weights, self.intercept))
+            return check_scores(weighted_scores(columns, self.weights, self.intercept))
 
     def staged_scores(self, X: Array) -> Iterator[Any]:
         """Yield the scores after each round, reading each chosen column once."""
@@ -185,18 +185,18 @@ class PathModel:
         atoms = list(dict.fromkeys(atom for step in rounds for atom in step.support))
         if not rounds:
             return
-        with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+        with np.errstate(over="ignore", invalid="ignore"):  # checked below
             values = to_dense(pool.evaluate(X, atoms))
         ends = np.cumsum([pool.n_columns(atom, X.shape[1]) for atom in atoms]).tolist()
         places = dict(zip(atoms, zip([0, *ends], ends, strict=False), strict=True))
         for step in rounds:
-            weights, intercept = self._outward(step)
+            weights, intercept = self._rescale(step)
             design = values[:, : weights.shape[0]]
-            if step.support != tuple(atoms[: len(step.support)]):  # what came in has gone out again
+            if step.support != tuple(atoms[: len(step.support)]):  # an atom has been dropped
                 parts = [values[:, slice(*places[atom])] for atom in step.support]
                 design = namespace(values).concat(parts, axis=1)
             with np.errstate(over="ignore", invalid="ignore"):
-                scores = weighted(design, weights, intercept)
+                scores = weighted_scores(design, weights, intercept)
             yield check_scores(scores)
 
     def truncate(self, size: int) -> Self:
@@ -204,19 +204,19 @@ class PathModel:
         return replace(self, path=self.path.first(size))
 
     def cost(self) -> Cost:
-        """Return what a prediction costs: the atoms' columns, and a weight for each and output."""
+        """Return the cost of a prediction: of the columns, and of their weights."""
         n_outputs = np.atleast_2d(self.coef[0]).shape[0]
         return self.pool.total_cost(self.support, self.inputs.n_features, n_outputs)
 
     def check(self, max_bytes: int) -> None:
-        """Raise for whatever ``scores`` could not work with; the parts may be a stranger's."""
+        """Raise unless ``scores`` can work with the parts, which may come from anybody's file."""
         n_outputs = self.path.check()
         self.outputs.check(n_outputs)
         if self.outputs.loss is None:
             raise ValueError("a path must have the loss of its fit")
         self.inputs.check(n_outputs, max_bytes)
         rounds, n_features = self.path.rounds, self.inputs.n_features
-        # By their texts, since 1 and True are one key.
+        # Keyed by their texts, since 1 and True are the same key.
         atoms = {repr(atom): atom for step in rounds for atom in (step.atom, *step.support)}
         widths = {text: self.pool.n_columns(atom, n_features) for text, atom in atoms.items()}
         for step in rounds:
@@ -229,7 +229,7 @@ def squared_units(loss: float, unit: float) -> float:
 
 
 def _column(labels: list[Any]) -> np.ndarray:
-    """Return labels as one column: numbers as numbers, all else as the objects they are."""
+    """Return labels as one column: whole numbers as such, all others as objects."""
     if all(isinstance(label, int) for label in labels):
         return np.asarray(labels, dtype=np.intp)
     column = np.empty(len(labels), dtype=object)

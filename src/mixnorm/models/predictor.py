@@ -1,4 +1,4 @@
-"""Predictions without ceremony, for single rows and hot loops."""
+"""Predictions without checks, for single rows and hot loops."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import Array, is_foreign, namespace
+from mixnorm._array import is_foreign, namespace
 from mixnorm.models.outputs import ClassOutputs, NumberOutputs
 from mixnorm.models.path import PathModel
-from mixnorm.models.scores import labels_at
 
 
 class Predictor:
-    """A fitted model as a function of arrays: what is checked, is checked when it is made.
+    """A fitted model as a function of arrays, which it does not check.
 
     Made by ``predictor()`` of a fitted ShareBoost estimator.
 
     Parameters
     ----------
     model : PathModel
-        What predicts.
+        The model that predicts.
 
     Examples
     --------
@@ -42,13 +41,13 @@ class Predictor:
         self._model = model
         self._scores = model.pool.scorer(model.support, model.weights, model.intercept)
 
-    def __call__(self, X: Array) -> Any:
+    def __call__(self, X: Any) -> Any:
         """Predict for one row, or for several.
 
         Parameters
         ----------
         X : array of shape (n_features,) or (n_samples, n_features)
-            Finite numbers; this is not checked. What is returned is in the namespace of ``X``.
+            Finite numbers, which is not checked. Predictions follow the namespace of ``X``.
 
         Returns
         -------
@@ -56,7 +55,7 @@ class Predictor:
             As ``predict``.
         """
         if type(X) is not np.ndarray and is_foreign(X):
-            return self._elsewhere(X)
+            return self._predict_foreign(X)
         if X.ndim == 1:
             scores = self._scores.row(X)
             if self._classes is not None:
@@ -67,15 +66,10 @@ class Predictor:
             return self._classes[scores.argmax(axis=1)]
         return scores[:, 0] if self._single else scores
 
-    def _elsewhere(self, X: Array) -> Any:
+    def _predict_foreign(self, X: Any) -> Any:
         """Predict for an array of another library."""
-        xp = namespace(X)
-        rows = xp.reshape(X, (1 if X.ndim == 1 else X.shape[0], self.n_features_in_))
-        scores = self._model.scores(rows)
-        if self._classes is not None:
-            found = labels_at(self._classes, xp.argmax(scores, axis=1))
-        else:
-            found = scores[:, 0] if self._single else scores
+        shape = (1 if X.ndim == 1 else X.shape[0], self.n_features_in_)
+        found = self._model.outputs.labels(self._model.scores(namespace(X).reshape(X, shape)))
         if X.ndim > 1:
             return found
         return found[0] if found.ndim == 1 else found[0, :]

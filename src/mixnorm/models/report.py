@@ -1,4 +1,4 @@
-"""What an engine said of the fit that found a model."""
+"""The report of an engine about a fit."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any, Self
 
 @dataclass(frozen=True, eq=False)
 class FitReport:
-    """How good a fit is, and how it ended; a model knows nothing of this.
+    """How good a fit is and how it ended, which is no part of the model.
 
     Parameters
     ----------
     objective : float
-        What was minimised.
+        The value of the minimised objective.
     gap : float
-        The objective is at most this much above its optimum.
+        Bound on how far the objective is above its optimum.
     iterations : int
         Iterations of the engine.
     converged, interrupted : bool
-        Whether the gap reached the tolerance, and whether somebody stopped the fit.
+        Whether the gap reached the tolerance, and whether the fit was interrupted.
     norm_value : float, optional
         The norm of the weights.
     facts : dict
-        What only some estimators report, by name.
+        Further figures of some estimators, by name.
     """
 
     objective: float
@@ -36,7 +36,7 @@ class FitReport:
 
     @classmethod
     def of(cls, found: Any, norm_value: float | None = None, **facts: Any) -> Self:
-        """Return the report of what an engine returned."""
+        """Return the report about the result of an engine."""
         return cls(
             float(found.objective),
             float(found.gap),

@@ -8,6 +8,7 @@ import numpy as np
 
 from mixnorm._array import (
     Array,
+    MatrixLike,
     follow,
     is_foreign,
     is_numpy,
@@ -19,8 +20,8 @@ from mixnorm._linear import linear_scores
 from mixnorm.pools import working_dtype
 
 
-def weighted(columns: Any, weights: np.ndarray, intercept: np.ndarray) -> Any:
-    """Return the scores that weights from the host give to columns of any namespace."""
+def weighted_scores(columns: MatrixLike, weights: np.ndarray, intercept: np.ndarray) -> Any:
+    """Return the scores of columns of any namespace, for weights on the host."""
     columns = to_dense(columns)
     if is_numpy(columns):
         return linear_scores(columns, weights, intercept)
@@ -30,7 +31,7 @@ def weighted(columns: Any, weights: np.ndarray, intercept: np.ndarray) -> Any:
 
 
 def check_scores(scores: Array) -> Any:
-    """Return scores, or predicted values; raise a clear error for those that overflow."""
+    """Return scores or predicted values; raise if they overflow."""
     if is_numpy(scores) and not np.all(np.isfinite(scores)):
         row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
         raise ValueError(
@@ -40,13 +41,13 @@ def check_scores(scores: Array) -> Any:
     return scores
 
 
-def constant(intercept: np.ndarray, X: Array) -> Any:
+def constant_scores(intercept: np.ndarray, X: Array) -> Any:
     """Return the scores of a model without features."""
     return follow(np.repeat(np.asarray(intercept)[None, :], X.shape[0], axis=0), X)
 
 
-def labels_at(classes: Any, places: Any) -> Any:
-    """Return the labels at some places: in the namespace of these, but texts are NumPy's."""
+def labels_at(classes: Array, places: Array) -> Any:
+    """Return the labels at some indices, in the namespace of the indices; texts stay in NumPy's."""
     if is_numpy(classes) and is_numpy(places):
         return classes[places]
     if is_foreign(places) and (is_foreign(classes) or classes.dtype.kind in "bif"):

@@ -1,4 +1,4 @@
-"""Shared stumps added up round by round, as joint boosting finds them."""
+"""Sums of shared stumps, as joint boosting finds them round by round."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mixnorm.models.inputs import Inputs
 from mixnorm.models.outputs import ClassOutputs
 from mixnorm.pools import Cost
 
-# Rows scored at once, so that their scores stay in the cache from one round to the next.
-_BLOCK = 2048
+# Rows scored at once, so that their scores stay in the cache between rounds.
+_ROWS_SCORED = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +31,13 @@ class StumpRound:
     feature : int
         The column.
     threshold : float
-        Where it is cut.
+        Where the column is cut.
     subset : ndarray of int
         The classes that share the stump, in ascending order.
     a, b : float
         Step and lower value of the stump.
     constants : ndarray of shape (n_outputs,)
-        What the other classes get; zero for those in ``subset``.
+        Scores of the other classes; zero for those in ``subset``.
     error : float
         Weighted squared error of this round's fit, of weights that sum to one.
     loss : float
@@ -58,7 +58,7 @@ class StumpRound:
 
     @property
     def values(self) -> np.ndarray:
-        """What the scores get below (first row) and above the threshold: ``(2, n_outputs)``."""
+        """Terms of the scores below (first row) and above the threshold: ``(2, n_outputs)``."""
         both = np.stack([self.constants, self.constants])
         both[0, self.subset] = self.b
         both[1, self.subset] = self.b + self.a
@@ -78,7 +78,7 @@ class StumpPath:
 
 @dataclass(frozen=True, eq=False)
 class StumpModel:
-    """Stumps that classes share, added up.
+    """A sum of stumps that classes share.
 
     Parameters
     ----------
@@ -121,14 +121,13 @@ class StumpModel:
     def scores(self, X: Array) -> np.ndarray:
         """Return the scores of new rows after all rounds: ``(n_samples, n_scores)``.
 
-        Rounds are added in their order, so that these are the last of :meth:`staged_scores` to the
-        bit.
+        Rounds are added in order, so that these equal the last of :meth:`staged_scores` to the bit.
         """
         total = np.zeros((X.shape[0], self.path.n_outputs))
         columns = self._columns(X)
         steps = [(columns[step.feature], step.threshold, step.values) for step in self.path.rounds]
-        for first in range(0, X.shape[0], _BLOCK):
-            rows = slice(first, first + _BLOCK)
+        for first in range(0, X.shape[0], _ROWS_SCORED):
+            rows = slice(first, first + _ROWS_SCORED)
             for column, threshold, values in steps:
                 total[rows] += values[(column[rows] > threshold).astype(np.intp)]
         return total
@@ -150,14 +149,14 @@ class StumpModel:
         return replace(self, path=replace(self.path, rounds=self.path.rounds[:size]))
 
     def cost(self) -> Cost:
-        """Return what a prediction costs, with rounds of one stump taken together."""
+        """Return the cost of a prediction, where rounds with the same stump count once."""
         stumps: dict[tuple[int, float], set[int]] = {}
         for step in self.path.rounds:
             stumps.setdefault((step.feature, step.threshold), set()).update(step.subset.tolist())
         return Cost(sum(map(len, stumps.values())), len(stumps))
 
     def check(self, max_bytes: int) -> None:
-        """Raise for whatever ``scores`` could not work with; the parts may be a stranger's."""
+        """Raise unless ``scores`` can work with the parts, which may come from anybody's file."""
         self.inputs.check(1, max_bytes)
         self.outputs.check(self.path.n_outputs)
         for step in self.path.rounds:

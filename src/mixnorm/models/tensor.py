@@ -1,4 +1,4 @@
-"""Functions in the space of a tensor kernel, on columns in units of their own."""
+"""Functions in the space of a tensor kernel, of columns in units of their own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mixnorm.models.outputs import BinaryOutputs, NumberOutputs
 
 @dataclass(frozen=True, eq=False)
 class TensorModel:
-    """A function for every output, told by weights of features or by dual variables of rows.
+    """A function for every output, given by weights of features or dual variables of rows.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class TensorModel:
     frame : ndarray of shape (3, n_features)
         Divisors, centres and scales of the columns.
     units : ndarray of shape (n_scores,)
-        What the functions are multiplied by.
+        Factors of the functions.
     norms : ndarray of shape (n_scores,)
         The norms, to the power p, of the weights of all features.
     q : float
@@ -32,7 +32,7 @@ class TensorModel:
     representation : str
         How the kernel of the training rows was stored.
     dual_coef : ndarray of shape (n_samples, n_scores)
-        The dual variables, in units of the kernel and the targets. Scores do without them.
+        The dual variables, in units of the kernel and the targets; not used by ``scores``.
     inputs : Inputs
         The columns.
     outputs : BinaryOutputs or NumberOutputs
@@ -52,7 +52,7 @@ class TensorModel:
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Return the scores of new rows: ``(n_samples, n_scores)``."""
         with np.errstate(over="ignore", invalid="ignore"):
-            found = self.expansion.scores(framed(X, self.frame))
+            found = self.expansion.scores(apply_frame(X, self.frame))
         bad = np.flatnonzero(~np.all(np.isfinite(found), axis=1))
         if len(bad):
             raise ValueError(
@@ -62,11 +62,11 @@ class TensorModel:
         return np.asarray(found * self.units + self.outputs.centre)
 
     def cost(self) -> dict[str, int]:
-        """Return numbers stored, and about how many multiplications a row takes."""
+        """Return how many numbers are stored, and about how many multiplications a row takes."""
         return self.expansion.cost()
 
     def check(self, max_bytes: int) -> None:
-        """Raise for whatever ``scores`` could not work with; the parts may be a stranger's."""
+        """Raise unless ``scores`` can work with the parts, which may come from anybody's file."""
         check_floats(self.units, (None,), "the units of the outputs")
         n_scores, width = len(self.units), self.inputs.n_features
         self.inputs.check(n_scores, max_bytes)
@@ -81,7 +81,7 @@ class TensorModel:
         self._check_expansion(n_scores, width)
 
     def _check_expansion(self, n_scores: int, width: int) -> None:
-        """Raise unless the function takes such rows, and has so many outputs."""
+        """Raise unless the function takes rows of this width and has as many outputs."""
         found, kernel, row = self.expansion, self.expansion.kernel, np.zeros((1, width))
         if not isinstance(kernel, TensorKernel):
             raise ValueError("kernel_ must be a tensor kernel")
@@ -103,8 +103,8 @@ class TensorModel:
             _check_whole(found.pairs, (2, len(found.coef)), len(found.columns), "the pairs")
 
 
-def framed(X: np.ndarray, frame: np.ndarray) -> np.ndarray:
-    """Return columns in the units of a frame: divisors, centres and scales."""
+def apply_frame(X: np.ndarray, frame: np.ndarray) -> np.ndarray:
+    """Return columns in the units of a frame, which has their divisors, centres and scales."""
     divisor, centre, scale = frame
     return np.asarray((X / divisor - centre) / scale)
 
@@ -123,7 +123,7 @@ def _check_features(found: FeatureExpansion, n_scores: int, columns: int, width:
 
 
 def _check_whole(array: Any, shape: tuple[int, ...], below: int, what: str) -> None:
-    """Raise unless an array has whole numbers of such a shape, from zero up."""
+    """Raise unless an array has this shape and whole numbers from zero up, below a bound."""
     sound = isinstance(array, np.ndarray) and array.dtype.kind == "i" and array.shape == shape
     if not sound or (array.size and not 0 <= array.min() <= array.max() < below):
         raise ValueError(f"{what} must be an array of shape {shape} of whole numbers below {below}")

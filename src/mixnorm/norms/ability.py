@@ -1,4 +1,4 @@
-"""Methods that are there only for some parameters."""
+"""Methods that an object has for some parameters only."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Result = TypeVar("Result")
 
 
 class Ability(Generic[Result]):
-    """A method that an object lacks, so that ``hasattr`` is False, unless a condition holds.
+    """A method that an object has only while a condition holds; otherwise ``hasattr`` is False.
 
-    Do not ask ``isinstance`` with a protocol: since Python 3.12 that looks at the class, where the
-    method always is.
+    ``isinstance`` with a protocol does not see the difference: since Python 3.12 it looks at the
+    class, which always has the method.
     """
 
     def __init__(
@@ -23,8 +23,8 @@ class Ability(Generic[Result]):
         self._method, self._holds, self._who = method, holds, who
         update_wrapper(self, method)  # type: ignore[arg-type]  # typed for functions alone
 
-    def __get__(self, owner: Any, kind: type) -> Callable[..., Result]:
-        """Return the bound method; the plain function where the class is asked."""
+    def __get__(self, owner: object | None, kind: type) -> Callable[..., Result]:
+        """Return the bound method; of the class, the plain function."""
         if owner is None:
             return self._method
         if not self._holds(owner):
@@ -34,7 +34,7 @@ class Ability(Generic[Result]):
 
 
 def has_ability(norm: object, name: str) -> bool:
-    """Tell whether a norm can do what a method of that name does.
+    """Tell whether a norm has a method of that name.
 
     Examples
     --------

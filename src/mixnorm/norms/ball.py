@@ -1,38 +1,39 @@
-r"""Projections on the :math:`\ell_1` ball and what they need of sorted magnitudes.
+r"""Projections on the :math:`\ell_1` ball and on balls of maxima, from sorted magnitudes.
 
 For magnitudes :math:`a_1 \ge a_2 \ge \dots` let :math:`d_j = a_1 - a_j`, the depth below the
-largest. Cutting all magnitudes at :math:`a_1 - t` takes away :math:`\sum_j (t - d_j)_+`, and that
-is :math:`\lambda` where :math:`t = (\lambda + d_1 + \dots + d_c)/c`, with :math:`c` the number of
+largest. Cutting all magnitudes at :math:`a_1 - t` takes away :math:`\sum_j (t - d_j)_+`. This is
+:math:`\lambda` where :math:`t = (\lambda + d_1 + \dots + d_c)/c`, with :math:`c` the number of
 depths below :math:`t`: those for which :math:`j d_j - (d_1 + \dots + d_j) < \lambda`. Depths are
-differences of neighbours, so that :math:`t` is exact to rounding even where it is far smaller than
-the magnitudes themselves.
+differences of magnitudes, so that :math:`t` is exact to rounding even where it is far smaller than
+these.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mixnorm._array import device_of, epsilon, is_numpy, namespace
+from mixnorm._array import Array, device_of, epsilon, is_numpy, namespace
 from mixnorm.norms.vectors import concatenate, row_maxima, row_norms, row_sums, vector_norm
 
-# Newton's method ends after about ten steps, when the piece it is on is the right one.
-_MOST_STEPS = 200
-# Values are looked through this often before they are sorted instead.
-_MOST_LOOKS = 12
-# Entries that are worked on at a time.
-_CHUNK = 2**15
+# A safeguard: Newton's method ends after about ten steps, on the right piece of the function.
+_MOST_STEPS_TO_CUTS = 200
+# Passes over the values before they are sorted instead.
+_MOST_PASSES = 12
+# Entries of a chunk of rows, which fits into the processor's cache.
+_ENTRIES_PER_CHUNK_OF_ROWS = 2**15
 
 
 class SortedRows:
-    """Rows of magnitudes, sorted once: where to cut a row so that a given sum is taken away.
+    """Rows of magnitudes, sorted once to find where a cut takes a given sum from a row.
 
-    Works in the memory of ``A`` where that is a NumPy array of float64. New arrays of this size
-    cost as much as sorting them.
+    Overwrites ``A`` where that is a NumPy array of float64: a new array of its size would cost as
+    much as the sorting.
     """
 
-    def __init__(self, A: Any) -> None:
+    def __init__(self, A: Array) -> None:
         xp = namespace(A)
         where = {"dtype": xp.float64, "device": device_of(A)}
         n_rows, width = A.shape
@@ -62,15 +63,15 @@ class SortedRows:
     def find_cuts(self, amount: float) -> tuple[Any, Any]:
         """Return the cuts that take ``amount`` from each row, and how many entries they touch.
 
-        A row of which less is there is cut at zero. The cut falls by ``1 / count`` when more is
-        taken away.
+        A row that holds less is cut at zero. A larger ``amount`` lowers a cut by ``1 / count``
+        times the difference.
         """
         heights, count = self.find_heights(amount)
         cuts = self._largest - heights
         return namespace(cuts).maximum(cuts, namespace(cuts).zeros_like(cuts)), count
 
 
-def find_height(values: Any, radius: float) -> tuple[float, float]:
+def find_height(values: Array, radius: float) -> tuple[float, float]:
     """Return the largest value and the height ``t`` to which the projection takes it.
 
     The projection of the magnitudes ``values`` on the ``l1`` ball is
@@ -88,28 +89,28 @@ def find_height(values: Any, radius: float) -> tuple[float, float]:
 
 
 def _drop_zeros(values: np.ndarray, largest: float, radius: float) -> tuple[np.ndarray, bool]:
-    """Drop values that become zero, and tell whether all that are left do not.
+    """Drop values that become zero, and tell whether all that are left stay positive.
 
-    What a projection cuts off is at least what it would be if all values stayed positive. Dropping
-    those below and looking again ends soon for most values, but not for all.
+    A projection cuts off at least what it would if all values stayed positive. Values below that
+    are dropped, again and again, which for most values ends soon.
 
     References
     ----------
     C. Michelot, "A finite algorithm for finding the projection of a point onto the canonical
     simplex", J. Optimization Theory and Applications 50, 1986.
     """
-    for _ in range(_MOST_LOOKS):
+    for _ in range(_MOST_PASSES):
         least = max(largest - radius, (float(np.sum(values)) - radius) / len(values))
         left = values >= least
         count = np.count_nonzero(left)
-        if count in (0, len(values)):  # none: they are equal to rounding
+        if count in (0, len(values)):  # none: all are equal but for rounding
             return values, True
         values = np.compress(left, values)  # several times as quick as values[left]
     return values, False
 
 
-def project_magnitudes(values: Any, radius: float) -> Any:
-    """Return the projection of magnitudes on the ``l1`` ball that they lie outside of.
+def project_magnitudes(values: Array, radius: float) -> Any:
+    """Return the projection of magnitudes from outside of an ``l1`` ball on it.
 
     Overwrites ``values``.
     """
@@ -122,8 +123,8 @@ def project_magnitudes(values: Any, radius: float) -> Any:
     return xp.maximum(values, xp.zeros_like(values))
 
 
-def find_row_cuts(A: Any, amount: float) -> Any:
-    """Return where to cut the magnitudes of rows so that ``amount`` is taken away from each."""
+def find_row_cuts(A: Array, amount: float) -> Any:
+    """Return the cuts of the magnitudes of rows that take ``amount`` from each."""
     xp = namespace(A)
     found = []
     for rows in _cut_into_chunks(A):
@@ -135,14 +136,14 @@ def find_row_cuts(A: Any, amount: float) -> Any:
     return concatenate(found)
 
 
-def find_common_cuts(parts: list[Any], radius: float) -> Any:
-    r"""Return where to cut the magnitudes of rows, so that the cuts add up to ``radius``.
+def find_common_cuts(parts: Sequence[Array], radius: float) -> Any:
+    r"""Return the cuts of the magnitudes of rows that add up to ``radius``.
 
     The sum of the rows' largest magnitudes is above ``radius``. This is the projection on the
-    :math:`\ell_{\infty,1}` ball: from each row that does not vanish the same amount
-    :math:`\lambda` is taken away, and the sum of the cuts is a convex, decreasing, piecewise linear
-    function of :math:`\lambda`. Newton's method on it comes from below, never steps over the root,
-    and is exact once it is on the right piece.
+    :math:`\ell_{\infty,1}` ball (:eq:`common-cut`): each row that does not vanish loses the same
+    amount :math:`\lambda`, and the sum of the cuts is a convex, decreasing, piecewise linear
+    function of :math:`\lambda`. Newton's method starts below the root, never steps over it, and is
+    exact once it is on the right piece.
 
     References
     ----------
@@ -155,7 +156,7 @@ def find_common_cuts(parts: list[Any], radius: float) -> Any:
     peaks = concatenate([row_maxima(rows) for rows in chunks])
     widest = max(part.shape[1] for part in parts)
     amount = _bound_amount(peaks, concatenate(sums), widest, radius)
-    # The amount only grows: of the rows that hold less nothing is left.
+    # The amount only grows: nothing is left of rows that hold less.
     left = [total > amount if is_numpy(total) else None for total in sums]
     tables = [SortedRows(xp.abs(_select_rows(*pair))) for pair in zip(chunks, left, strict=True)]
     cuts = _find_amount(tables, amount, radius)
@@ -166,23 +167,23 @@ def find_common_cuts(parts: list[Any], radius: float) -> Any:
     )
 
 
-def _cut_into_chunks(A: Any) -> list[Any]:
-    """Return a NumPy matrix in pieces of some rows, which fit into the processor's cache.
+def _cut_into_chunks(A: Array) -> list[Any]:
+    """Cut a NumPy matrix into chunks of rows that fit into the processor's cache.
 
     New pages of memory would cost more than the work on them.
     """
-    step = max(1, _CHUNK // max(A.shape[1], 1))
+    step = max(1, _ENTRIES_PER_CHUNK_OF_ROWS // max(A.shape[1], 1))
     if not is_numpy(A) or A.shape[0] <= step:
         return [A]
     return [A[first : first + step] for first in range(0, A.shape[0], step)]
 
 
-def _select_rows(rows: Any, left: np.ndarray | None) -> Any:
+def _select_rows(rows: Array, left: np.ndarray | None) -> Any:
     """Return the rows that are left; all of them without a mask."""
     return rows if left is None or np.all(left) else rows[left]
 
 
-def _fill_rows(cuts: Any, left: np.ndarray | None) -> Any:
+def _fill_rows(cuts: Array, left: np.ndarray | None) -> Any:
     """Return the cuts of the rows that are left, and zeros for the others."""
     if left is None or np.all(left):
         return cuts
@@ -195,7 +196,7 @@ def _find_amount(tables: list[SortedRows], amount: float, radius: float) -> list
     """Return the cuts that add up to ``radius``, by Newton's method from an amount below."""
     xp = namespace(tables[0]._ends)
     cuts: list[Any] = []
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MOST_STEPS_TO_CUTS):
         total = slope = 0.0
         cuts = []
         for table in tables:
@@ -210,15 +211,16 @@ def _find_amount(tables: list[SortedRows], amount: float, radius: float) -> list
         if abs(total - radius) <= rounding * radius or abs(step) <= rounding * amount:
             break
         amount += step
-    # What is left is rounding; never outside of the ball.
+    # Rounding must not leave the cuts outside of the ball.
     factor = radius / total if total > radius else 1.0
     return [cut * factor for cut in cuts]
 
 
-def _bound_amount(peaks: Any, sums: Any, widest: int, radius: float) -> float:
-    """Return an amount that is not above the root, from the rows' largest entries and sums.
+def _bound_amount(peaks: Array, sums: Array, widest: int, radius: float) -> float:
+    """Return an amount not above the root, from the largest entries and the sums of the rows.
 
-    A cut falls at least as fast as if all entries of a row were cut, at most as if one were.
+    A cut falls at most as fast as if one entry of the row were cut, and at least as fast as if all
+    were.
     """
     largest, t = find_height(peaks, radius)
     least = largest - t

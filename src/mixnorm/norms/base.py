@@ -11,10 +11,12 @@ from mixnorm._array import Array, namespace
 
 @runtime_checkable
 class Norm(Protocol):
-    r"""What every norm has; the rest are abilities, which ``hasattr`` finds or does not.
+    r"""A norm: two methods, and abilities that depend on its parameters.
 
-    Arrays have shape ``(n_features, n_outputs)`` and a real floating dtype; results are of the
-    same namespace, dtype and device, and never the array that was given.
+    ``hasattr`` tells whether a norm has an ability.
+
+    Arrays have shape ``(n_features, n_outputs)`` and a real floating dtype. Results have the same
+    namespace, dtype and device, and are always new arrays.
 
     ========================  =====================================================================
     ability                   what it is
@@ -25,7 +27,7 @@ class Norm(Protocol):
     ``mirror(theta)``         the gradient of half the squared dual norm
     ``link(W)``               the gradient of half the squared norm: the inverse of ``mirror``
     ``strong_convexity()``    of half the squared norm, with respect to the norm
-    ``surrogate(shape)``      the strongly convex norm that stands in for this one
+    ``surrogate(shape)``      the strongly convex norm to use in place of this one
     ``dual_norm()``           the dual as an object
     ``row_duals(V)``          for each row the dual norm of its block: ``dual`` is their maximum
     ``restrict(rows)``        the norm of the rows with these indices, which are whole blocks
@@ -42,7 +44,7 @@ class Norm(Protocol):
         ...
 
 
-def check_matrix(W: Array, norm: Any) -> Any:
+def check_matrix(W: Array, norm: object) -> Any:
     """Return the namespace of a matrix of real floating numbers; raise for anything else."""
     if getattr(W, "ndim", None) != 2:
         shape = getattr(W, "shape", None)
@@ -60,26 +62,25 @@ def check_matrix(W: Array, norm: Any) -> Any:
     return xp
 
 
-def check_level(value: Any, name: str, W: Array) -> float:
+def check_level(value: float | Array, name: str, W: Array) -> float:
     """Return ``tau`` or a radius as a float, not negative, that the dtype of ``W`` can hold."""
-    if not isinstance(value, numbers.Real):
-        value = float(value)  # an array of one number, or an error that says what it is
-    if not value >= 0.0:
-        raise ValueError(f"{name}={value!r} must be a number that is not negative.")
-    return min(float(value), float(namespace(W).finfo(W.dtype).max))
+    level = float(value)
+    if not level >= 0.0:
+        raise ValueError(f"{name}={value!r} must be zero or more.")
+    return min(level, float(namespace(W).finfo(W.dtype).max))
 
 
-def check_exponent(value: Any, name: str, norm: Any) -> float:
+def check_exponent(value: float, name: str, norm: object) -> float:
     """Return an exponent as a float in ``[1, inf]``."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(
-            f"{type(norm).__name__}({name}={value!r}) is no exponent; give a number of at least 1, "
-            "or numpy.inf."
+            f"{type(norm).__name__}({name}={value!r}) is not a number; give an exponent of at "
+            "least 1, or numpy.inf."
         )
     if not float(value) >= 1.0:
         raise ValueError(
-            f"{type(norm).__name__}({name}={value!r}) is no norm, being not convex; {name} must be "
-            "at least 1. Raise it."
+            f"{type(norm).__name__}({name}={value!r}) is not convex, so it is not a norm; use "
+            f"{name} >= 1."
         )
     return float(value)
 

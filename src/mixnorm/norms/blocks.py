@@ -1,10 +1,10 @@
 """Partitions of a matrix into blocks, each laid out as a row.
 
 ``to_rows`` turns a matrix into a few matrices whose rows are the blocks, and ``from_rows`` turns
-them back, so that everything else is written for rows alone. Blocks of different sizes are
-filled up with zeros, which no norm notices: those of similar size share a matrix, so that there are
-at most as many matrices as the size of the largest block has binary digits, and together they are
-less than twice as large as what they hold.
+them back, so that everything else is written for rows alone. Blocks of similar size share a matrix.
+Zeros, which no norm notices, fill up its rows. There are thus at most as many matrices as the size
+of the largest block has binary digits, and together they have less than twice as many entries as
+the blocks.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from mixnorm._array import Array, device_of, namespace, to_numpy
 from mixnorm.norms.vectors import concatenate, max_magnitude, power_of_two_below, row_norms
+
+#: The groups of a norm: labels of rows or of entries, the name of a partition, or None for rows.
+Groups: TypeAlias = "Array | Sequence[int] | Sequence[Sequence[int]] | str | None"
 
 
 class Blocks:
@@ -29,38 +32,38 @@ class Blocks:
         """Return matrices whose rows are the blocks."""
         raise NotImplementedError
 
-    def from_rows(self, parts: Sequence[Any]) -> Any:
+    def from_rows(self, parts: Sequence[Array]) -> Any:
         """Return the matrix whose blocks are the rows of the parts."""
         raise NotImplementedError
 
-    def broadcast(self, values: Any) -> Any:
+    def broadcast(self, values: Array) -> Any:
         """Return one value per block as an array that broadcasts against the matrix.
 
-        Values are in the order in which ``to_rows`` has the blocks. Where blocks are whole rows the
-        array has one column.
+        Values are in the order of the blocks in ``to_rows``. The array has one column where blocks
+        are whole rows.
         """
         raise NotImplementedError
 
     def norms(self, W: Array, p: float) -> Any:
-        """Return the ``p``-norms of the blocks, ``p`` in 1, 2 and infinity; they may overflow."""
+        """Return the ``p``-norms of the blocks, with ``p`` 1, 2 or infinity; they may overflow."""
         return concatenate([row_norms(part, p) for part in self.to_rows(W)])
 
 
 class RowBlocks(Blocks):
     """Every row of the matrix is a block."""
 
-    def __init__(self, shape: tuple[int, int]) -> None:
+    def __init__(self, shape: tuple[int, ...]) -> None:
         self.n_blocks = shape[0]
 
     def to_rows(self, W: Array) -> list[Any]:
         """Return the matrix itself."""
         return [W]
 
-    def from_rows(self, parts: Sequence[Any]) -> Any:
+    def from_rows(self, parts: Sequence[Array]) -> Any:
         """Return the one part."""
         return parts[0]
 
-    def broadcast(self, values: Any) -> Any:
+    def broadcast(self, values: Array) -> Any:
         """Return the values as a column."""
         return values[:, None]
 
@@ -68,26 +71,26 @@ class RowBlocks(Blocks):
 class OutputBlocks(Blocks):
     """Every column of the matrix is a block."""
 
-    def __init__(self, shape: tuple[int, int]) -> None:
+    def __init__(self, shape: tuple[int, ...]) -> None:
         self.n_blocks = shape[1]
 
     def to_rows(self, W: Array) -> list[Any]:
         """Return the transposed matrix."""
         return [W.T]
 
-    def from_rows(self, parts: Sequence[Any]) -> Any:
+    def from_rows(self, parts: Sequence[Array]) -> Any:
         """Return the one part, transposed."""
         return parts[0].T
 
-    def broadcast(self, values: Any) -> Any:
+    def broadcast(self, values: Array) -> Any:
         """Return the values as a row."""
         return values[None, :]
 
 
 class EntryBlocks(Blocks):
-    """Every entry is a block: what a norm with one exponent is, whatever its groups."""
+    """Every entry is a block: those of a norm with equal exponents, whatever its groups."""
 
-    def __init__(self, shape: tuple[int, int]) -> None:
+    def __init__(self, shape: tuple[int, ...]) -> None:
         self._shape = shape
         self.n_blocks = math.prod(shape)
 
@@ -95,23 +98,26 @@ class EntryBlocks(Blocks):
         """Return the entries as one column."""
         return [namespace(W).reshape(W, (-1, 1))]
 
-    def from_rows(self, parts: Sequence[Any]) -> Any:
+    def from_rows(self, parts: Sequence[Array]) -> Any:
         """Return the column as a matrix."""
         return self.broadcast(parts[0])
 
-    def broadcast(self, values: Any) -> Any:
+    def broadcast(self, values: Array) -> Any:
         """Return the values as a matrix."""
         return namespace(values).reshape(values, self._shape)
+
+
+_PLAIN_BLOCKS = {None: RowBlocks, "outputs": OutputBlocks}
 
 
 class LabelledBlocks(Blocks):
     """Blocks given by labels, of the rows or of all entries."""
 
-    def __init__(self, labels: np.ndarray, shape: tuple[int, int], like: Array) -> None:
+    def __init__(self, labels: np.ndarray, shape: tuple[int, ...], like: Array) -> None:
         self._shape, self._by_rows = shape, labels.ndim == 1
         _, block, sizes = np.unique(labels.ravel(), return_inverse=True, return_counts=True)
         self.n_blocks = len(sizes)
-        # Blocks in the order in which the parts hold them: by size class, then by label.
+        # The parts hold the blocks by size class, then by label.
         bits = np.ceil(np.log2(sizes)).astype(np.int64)
         order = np.argsort(bits, kind="stable")
         rank = np.empty(len(sizes), np.int64)
@@ -147,7 +153,7 @@ class LabelledBlocks(Blocks):
             for take, count in zip(self._takes, self._counts, strict=True)
         ]
 
-    def from_rows(self, parts: Sequence[Any]) -> Any:
+    def from_rows(self, parts: Sequence[Array]) -> Any:
         """Put the entries back where they came from."""
         xp = namespace(parts[0])
         width = self._shape[1] if self._by_rows else 1
@@ -155,10 +161,10 @@ class LabelledBlocks(Blocks):
         return xp.reshape(xp.take(flat, self._place, axis=0), self._shape)
 
     def norms(self, W: Array, p: float) -> Any:
-        """Return the norms of the blocks; of whole rows, the norms of their norms."""
+        """Return the norms of the blocks; for blocks of whole rows, the norms of row norms."""
         return super().norms(row_norms(W, p)[:, None] if self._by_rows else W, p)
 
-    def broadcast(self, values: Any) -> Any:
+    def broadcast(self, values: Array) -> Any:
         """Return the values at the blocks of the rows, or of the entries."""
         found = namespace(values).take(values, self._block)
         return found[:, None] if self._by_rows else namespace(values).reshape(found, self._shape)
@@ -167,7 +173,7 @@ class LabelledBlocks(Blocks):
 def block_norms(blocks: Blocks, W: Array, p: float) -> tuple[Any, float]:
     """Return the ``p``-norms of the blocks of ``W / unit``, and the power of two ``unit``.
 
-    It is one unless squares or sums might overflow or vanish.
+    The unit is one unless squares or sums might overflow or vanish.
     """
     xp = namespace(W)
     if math.prod(W.shape) == 0:
@@ -189,18 +195,18 @@ def block_norms(blocks: Blocks, W: Array, p: float) -> tuple[Any, float]:
 
 
 class BlockCache:
-    """Blocks by groups and shape, found once: what a norm remembers of its groups."""
+    """The blocks that a norm has found, by groups and shape of the array."""
 
     def __init__(self) -> None:
         self._groups: Any = None
         self._copy: Any = None
         self._known: dict[Any, Blocks] = {}
 
-    def find(self, groups: Any, W: Array) -> Blocks:
+    def find(self, groups: Groups, W: Array) -> Blocks:
         """Return the blocks of ``groups`` for arrays like ``W``."""
         shape = tuple(W.shape)
         if groups is None or isinstance(groups, str):
-            return self.build_plain_blocks(groups, shape)
+            return build_plain_blocks(groups, shape)
         if self._groups is not groups or not groups_are_equal(self._copy, groups):
             self._groups, self._copy, self._known = groups, copy.deepcopy(groups), {}
         key = (shape, namespace(W), device_of(W))
@@ -208,17 +214,15 @@ class BlockCache:
             self._known[key] = LabelledBlocks(check_labels(groups, shape), shape, W)
         return self._known[key]
 
-    @staticmethod
-    def build_plain_blocks(groups: str | None, shape: tuple[int, int]) -> Blocks:
-        """Return the blocks that are rows or columns."""
-        if groups is None:
-            return RowBlocks(shape)
-        if groups == "outputs":
-            return OutputBlocks(shape)
+
+def build_plain_blocks(groups: str | None, shape: tuple[int, ...]) -> Blocks:
+    """Return the blocks that are rows or columns."""
+    if groups not in _PLAIN_BLOCKS:
         raise ValueError(f"groups={groups!r} is not known; use 'outputs', labels or None.")
+    return _PLAIN_BLOCKS[groups](shape)
 
 
-def check_labels(groups: Any, shape: tuple[int, ...]) -> np.ndarray:
+def check_labels(groups: Groups, shape: tuple[int, ...]) -> np.ndarray:
     """Return labels as integers of shape ``(n_features,)`` or ``(n_features, n_outputs)``."""
     try:
         labels = to_numpy(groups)
@@ -234,14 +238,14 @@ def check_labels(groups: Any, shape: tuple[int, ...]) -> np.ndarray:
     return labels
 
 
-def count_blocks(groups: Any, shape: tuple[int, int]) -> int:
-    """Return how many blocks arrays of a shape have."""
+def count_blocks(groups: Groups, shape: tuple[int, ...]) -> int:
+    """Return the number of blocks of arrays of a shape."""
     if groups is None or isinstance(groups, str):
-        return BlockCache.build_plain_blocks(groups, shape).n_blocks
+        return build_plain_blocks(groups, shape).n_blocks
     return len(np.unique(check_labels(groups, tuple(shape))))
 
 
-def has_row_blocks(groups: Any) -> bool:
+def has_row_blocks(groups: Groups) -> bool:
     """Tell whether blocks are whole rows: no groups, or one label per row."""
     if groups is None or isinstance(groups, str):
         return groups is None
@@ -249,8 +253,8 @@ def has_row_blocks(groups: Any) -> bool:
     return n_axes == 1 if n_axes is not None else np.ndim(groups[:1]) == 1
 
 
-def groups_are_equal(first: Any, second: Any) -> bool:
-    """Tell whether groups are the same, as arrays or as whatever they are."""
+def groups_are_equal(first: Groups, second: Groups) -> bool:
+    """Tell whether two groups are the same, compared as arrays where one is an array."""
     if first is second:
         return True
     if any(getattr(groups, "shape", None) is not None for groups in (first, second)):

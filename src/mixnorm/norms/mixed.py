@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,13 +26,14 @@ from mixnorm.norms.blocks import (
     has_row_blocks,
 )
 
-_INNER = (1.0, 2.0, math.inf)
-# Between these, sums of many numbers and products of two are far from overflow.
-_LEAST, _LARGEST = 1e-100, 1e100
+_INNER_EXPONENTS = (1.0, 2.0, math.inf)
+# Values between these are safe: sums of many and products of two are far from overflow.
+_LEAST_SAFE_VALUE, _LARGEST_SAFE_VALUE = 1e-100, 1e100
 
-_PROXIMAL = "mixed norms with outer 1 or infinity, or with inner = outer = 2, have one"
-_STRONGLY_CONVEX = "mixed norms with 1 < outer <= 2 and inner 2 or the same have one"
-_SEPARABLE = "mixed norms with outer 1 and blocks of whole rows have them"
+# Which norms have an ability, for errors.
+_PROXIMAL_MIXED_NORMS = "mixed norms with outer 1 or infinity, or with inner = outer = 2, have one"
+_CONVEX_MIXED_NORMS = "mixed norms with 1 < outer <= 2 and inner 2 or the same have one"
+_SEPARABLE_MIXED_NORMS = "mixed norms with outer 1 and blocks of whole rows have them"
 
 
 def _has_prox(norm: MixedNorm) -> bool:
@@ -67,13 +69,13 @@ class MixedNorm(Parameters):
     outer : float, default=1
         The exponent :math:`p` over the blocks, from 1 to infinity.
     groups : None, "outputs" or array of int, default=None
-        The blocks: rows; with ``"outputs"`` columns; with labels of shape ``(n_features,)`` all
-        entries of the rows that share a label; with labels of shape ``(n_features, n_outputs)`` the
-        entries that share one. Any whole numbers are labels.
+        The blocks. None makes every row a block, ``"outputs"`` every column. With labels of shape
+        ``(n_features,)`` the rows that share a label form a block, with labels of shape
+        ``(n_features, n_outputs)`` the entries that share one. Labels are any whole numbers.
 
     Notes
     -----
-    Not every norm can do everything, and what it cannot do is absent (``hasattr`` is False):
+    Methods depend on the exponents, and those that a norm lacks are absent (``hasattr`` is False):
 
     * ``prox`` and ``project``: ``outer`` 1 or infinity, and ``inner = outer = 2``;
     * ``mirror``, ``link``, ``strong_convexity``: ``1 < outer <= 2``, and ``inner`` 2 or the same;
@@ -81,9 +83,9 @@ class MixedNorm(Parameters):
     * ``row_duals``, ``restrict``: ``outer=1``, and blocks of whole rows;
     * ``row_exponent``: ``outer=1``, and every row a block.
 
-    All cost a few passes over the array; the two operations that sort, ``project`` and the ``prox``
-    of ``inner=inf``, cost a logarithm more. Labels are read once and kept; a NumPy array of labels
-    is compared with what was read at every use.
+    All cost a few passes over the array. Two sort, ``project`` and the ``prox`` of ``inner=inf``,
+    and cost a logarithm more. Labels are read once and kept, and compared with the kept ones at
+    every use.
 
     References
     ----------
@@ -128,11 +130,9 @@ class MixedNorm(Parameters):
 
     def check(self) -> None:
         """Raise a ValueError or TypeError for exponents that are not allowed."""
-        inner, outer = (
-            check_exponent(self.inner, "inner", self),
-            check_exponent(self.outer, "outer", self),
-        )
-        if inner not in _INNER and inner != outer:
+        exponents = {"inner": self.inner, "outer": self.outer}
+        inner, outer = (check_exponent(value, name, self) for name, value in exponents.items())
+        if inner not in _INNER_EXPONENTS and inner != outer:
             raise ValueError(
                 f"MixedNorm(inner={self.inner!r}, outer={self.outer!r}) is not offered; inner must "
                 "be 1, 2, infinity or the same as outer. Set inner to one of these."
@@ -167,7 +167,7 @@ class MixedNorm(Parameters):
 
     # --- prox, projection, linear minimiser
 
-    @ability(_has_prox, _PROXIMAL)
+    @ability(_has_prox, _PROXIMAL_MIXED_NORMS)
     def prox(self, W: Array, tau: float) -> Any:
         """Return the minimiser of ``tau * value(X) + ||X - W||^2 / 2``."""
         blocks, tau, xp = self._blocks(W), check_level(tau, "tau", W), namespace(W)
@@ -180,7 +180,7 @@ class MixedNorm(Parameters):
         if self.inner == math.inf:
             size = vectors.max_magnitude(W)
             large = float(xp.finfo(W.dtype).max) / (4 * math.prod(W.shape)) < size < math.inf
-            # The sums of a block would overflow.
+            # The unit keeps the sums of a block from overflow.
             unit = vectors.power_of_two_below(size) if large else 1.0
             parts = blocks.to_rows(W / unit if large else W)
             cuts = vectors.concatenate([find_row_cuts(part, tau / unit) for part in parts])
@@ -192,11 +192,11 @@ class MixedNorm(Parameters):
         factors = 1.0 - vectors.divide_or_zero(tau / unit, norms)
         return W * blocks.broadcast(xp.maximum(factors, xp.zeros_like(factors)))
 
-    @ability(_has_prox, _PROXIMAL)
+    @ability(_has_prox, _PROXIMAL_MIXED_NORMS)
     def project(self, W: Array, radius: float) -> Any:
         """Return the nearest point whose value is at most ``radius``.
 
-        A point whose value is, to rounding, comes back as it is.
+        A point that meets this to rounding comes back as it is.
         """
         value, radius, xp = self.value(W), check_level(radius, "radius", W), namespace(W)
         if value <= radius * (1.0 + 16.0 * epsilon(W)):
@@ -209,13 +209,13 @@ class MixedNorm(Parameters):
         if size > 0.0:  # the entries are finite, and their norm is not
             unit = vectors.power_of_two_below(size)
             return self.project(W / unit, radius / unit) * unit
-        if not _LEAST < value < _LARGEST:
+        if not _LEAST_SAFE_VALUE < value < _LARGEST_SAFE_VALUE:
             unit = vectors.power_of_two_below(value)
             return self._project_outside_point(W / unit, radius / unit) * unit
         return self._project_outside_point(W, radius)
 
     def _project_outside_point(self, W: Array, radius: float) -> Any:
-        """Project a point from outside of the ball, of a size whose sums are safe."""
+        """Project a point from outside of the ball, whose sums are safe."""
         blocks, xp = self._blocks(W), namespace(W)
         if self.inner == self.outer == math.inf:
             return vectors.clip(W, radius)
@@ -225,49 +225,43 @@ class MixedNorm(Parameters):
             return vectors.copy_signs(
                 blocks.broadcast(project_magnitudes(xp.reshape(xp.abs(W), (-1,)), radius)), W
             )
-        if self.inner == 2:
-            norms, unit = block_norms(blocks, W, 2.0)
-            if self.outer == 1:
-                factors = vectors.divide_or_zero(
-                    project_magnitudes(xp.asarray(norms, copy=True), radius / unit), norms
-                )
-            else:
-                factors = vectors.divide_or_zero(radius / unit, norms)
-            return W * blocks.broadcast(xp.minimum(factors, xp.ones_like(factors)))
         parts = blocks.to_rows(W)
         if self.inner == math.inf:
             return vectors.clip(W, blocks.broadcast(find_common_cuts(parts, radius)))
-        # One l1 ball per block: a soft threshold, then what rounding left outside.
-        cuts = [find_row_cuts(part, radius) for part in parts]
-        found = vectors.soft_threshold(W, blocks.broadcast(vectors.concatenate(cuts)))
-        sums, unit = block_norms(blocks, found, 1.0)
-        factors = vectors.divide_or_zero(radius / unit, sums)
-        return found * blocks.broadcast(xp.minimum(factors, xp.ones_like(factors)))
+        if self.inner == 1:  # an l1 ball per block; the factors below mend what rounding left out
+            cuts = vectors.concatenate([find_row_cuts(part, radius) for part in parts])
+            W = vectors.soft_threshold(W, blocks.broadcast(cuts))
+        norms, unit = block_norms(blocks, W, float(self.inner))
+        sizes = radius / unit
+        if self.outer == 1:
+            sizes = project_magnitudes(xp.asarray(norms, copy=True), sizes)
+        factors = vectors.divide_or_zero(sizes, norms)
+        return W * blocks.broadcast(xp.minimum(factors, xp.ones_like(factors)))
 
     def lmo(self, G: Array) -> Any:
         """Return a point of the unit ball with the least inner product with ``G``.
 
-        That product is ``-dual(G)``. For ``outer=1`` it is zero outside of one block; it is zero
-        for ``G = 0``.
+        That product is ``-dual(G)``. For ``outer=1`` the point is zero outside of one block, and
+        for ``G = 0`` it is zero.
         """
         return -self._find_aligned(G, float(self.inner), float(self.outer))[0]
 
     # --- mirror maps
 
-    @ability(_is_strongly_convex, _STRONGLY_CONVEX)
+    @ability(_is_strongly_convex, _CONVEX_MIXED_NORMS)
     def mirror(self, theta: Array) -> Any:
         """Return the gradient of half the squared dual norm."""
         point, size, unit = self._find_aligned(theta, float(self.inner), float(self.outer))
         return vectors.rescale(point * size, unit)
 
-    @ability(_is_strongly_convex, _STRONGLY_CONVEX)
+    @ability(_is_strongly_convex, _CONVEX_MIXED_NORMS)
     def link(self, W: Array) -> Any:
         """Return the gradient of half the squared norm, the inverse of ``mirror``."""
         inner, outer = conjugate(float(self.inner)), conjugate(float(self.outer))
         point, size, unit = self._find_aligned(W, inner, outer)
         return vectors.rescale(point * size, unit)
 
-    @ability(_is_strongly_convex, _STRONGLY_CONVEX)
+    @ability(_is_strongly_convex, _CONVEX_MIXED_NORMS)
     def strong_convexity(self) -> float:
         """Return the constant of half the squared norm with respect to the norm itself."""
         self.check()
@@ -275,7 +269,7 @@ class MixedNorm(Parameters):
 
     @ability(_has_surrogate, "mixed norms with outer 1 and inner 1 or 2 have one")
     def surrogate(self, shape: tuple[int, int]) -> MixedNorm:
-        r"""Return the strongly convex norm that stands in for this one, on arrays of a shape.
+        r"""Return the strongly convex norm to use in place of this one, on arrays of a shape.
 
         Its outer exponent is :math:`q = p/(p - 1)` with :math:`p = \max(2, \ln D)`, and :math:`D`
         the number of blocks, or of entries where ``inner`` is 1 as well.
@@ -286,15 +280,15 @@ class MixedNorm(Parameters):
         return MixedNorm(q if self.inner == 1 else 2, q, self.groups)
 
     def _find_aligned(self, G: Array, inner: float, outer: float) -> tuple[Any, float, float]:
-        """Return a point of the unit ball with the largest inner product with ``G``, and that.
+        """Return the point of a unit ball with the largest inner product with ``G``.
 
-        The product is in a unit, which comes last.
+        The product follows, and last the unit that it is in.
         """
         blocks, xp = self._blocks(G), namespace(G)
         norms, unit = block_norms(blocks, G, conjugate(inner))
         weights = vectors.dual_vector(norms, outer, conjugate(outer))
         if inner == 2.0 != outer:
-            # One by one: the inverse of a norm may be beyond the largest number.
+            # Divide one by one: the inverse of a norm may overflow.
             lengths = xp.where(norms > 0.0, norms, xp.ones_like(norms))
             point = (G / unit) / blocks.broadcast(lengths) * blocks.broadcast(weights)
         elif inner == 1.0 != outer and math.prod(G.shape) > 0:
@@ -313,7 +307,7 @@ class MixedNorm(Parameters):
             return float(self.inner)
         raise AttributeError(f"{self!r} has no row_exponent; norms with outer=1 and no groups do.")
 
-    @ability(_is_separable, _SEPARABLE)
+    @ability(_is_separable, _SEPARABLE_MIXED_NORMS)
     def row_duals(self, V: Array) -> Any:
         """Return for each row the dual norm of its block, so that ``dual`` is their maximum."""
         self._blocks(V)
@@ -321,8 +315,8 @@ class MixedNorm(Parameters):
         norms, unit = block_norms(blocks, V, conjugate(float(self.inner)))
         return blocks.broadcast(vectors.rescale(norms, unit))[:, 0]
 
-    @ability(_is_separable, _SEPARABLE)
-    def restrict(self, rows: Any) -> MixedNorm:
+    @ability(_is_separable, _SEPARABLE_MIXED_NORMS)
+    def restrict(self, rows: Array | Sequence[int]) -> MixedNorm:
         """Return the norm of the rows with these indices, which must be whole blocks."""
         self.check()
         if self.groups is None:
@@ -332,8 +326,8 @@ class MixedNorm(Parameters):
         whole = np.count_nonzero(np.isin(labels, labels[index]))
         if not whole == len(index) == len(np.unique(index)):
             raise ValueError(
-                "rows hold a part of a group, or a row twice; the norm is restricted to whole "
-                "groups. Add the other rows of the group."
+                "rows has only a part of a group, or a row twice; the norm can be restricted to "
+                "whole groups. Add the other rows of the group."
             )
         return MixedNorm(self.inner, self.outer, labels[index])
 

@@ -1,17 +1,16 @@
-"""Norms that go by a name."""
+"""Names of norms."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from mixnorm.norms.base import Norm
 from mixnorm.norms.mixed import MixedNorm
 from mixnorm.norms.schatten import TraceNorm
 
-#: The norms that go by a name.
+#: The norms that have a name.
 NORMS: dict[str, Callable[[], Norm]] = {
     "l1,1": partial(MixedNorm, 1, 1),
     "l2,1": partial(MixedNorm, 2, 1),
@@ -21,8 +20,8 @@ NORMS: dict[str, Callable[[], Norm]] = {
 }
 
 
-def as_norm(norm: Any) -> Norm:
-    """Return the norm that a name stands for, or a norm as it is.
+def as_norm(norm: str | Norm) -> Norm:
+    """Return the norm of a name, or a norm as it is.
 
     Parameters
     ----------

@@ -27,14 +27,15 @@ from mixnorm.norms.vectors import (
     vector_norm,
 )
 
-# Between these, squares and sums of many of them keep their digits, in single precision too.
-_LEAST, _LARGEST = 1e-8, 1e8
+# The squares of entries between these, and their sums, keep their digits, also in float32.
+_LEAST_SAFE_ENTRY, _LARGEST_SAFE_ENTRY = 1e-8, 1e8
 # No singular value of such an array is above this.
-_BEYOND = 1e15
+_ABOVE_SINGULAR_VALUES = 1e15
 
-_PROXIMAL = "Schatten norms with q 1, 2 or infinity have one"
-_STRONGLY_CONVEX = "Schatten norms with 1 < q <= 2 have one"
-_TRACE = "the trace norm has one"
+# Which norms have an ability, for errors.
+_PROXIMAL_SCHATTEN_NORMS = "Schatten norms with q 1, 2 or infinity have one"
+_CONVEX_SCHATTEN_NORMS = "Schatten norms with 1 < q <= 2 have one"
+_ONLY_TRACE_NORM = "the trace norm has one"
 
 
 def _has_prox(norm: Spectral) -> bool:
@@ -50,7 +51,7 @@ def _is_trace(norm: Spectral) -> bool:
 
 
 class Spectral(Parameters):
-    """What the norms of singular values share; ``q`` is their exponent."""
+    """The base of the norms of singular values; ``q`` is their exponent."""
 
     q: float
 
@@ -66,7 +67,7 @@ class Spectral(Parameters):
         return self._compute_value(W, float(self.q))
 
     def dual(self, V: Array) -> float:
-        """Return the dual norm, that with the conjugate exponent."""
+        """Return the dual norm: the one with the conjugate exponent."""
         self.check()
         return self._compute_value(V, conjugate(float(self.q)))
 
@@ -77,8 +78,10 @@ class Spectral(Parameters):
 
     # --- prox, projection, linear minimiser
 
-    @ability(_is_trace, _TRACE)
-    def prox_factors(self, W: Array, tau: float, start: Any = None) -> tuple[Any, Any, Any]:
+    @ability(_is_trace, _ONLY_TRACE_NORM)
+    def prox_factors(
+        self, W: Array, tau: float, start: Array | None = None
+    ) -> tuple[Any, Any, Any]:
         """Return the factors ``U, s, Vt`` of the prox, which is ``(U * s) @ Vt``.
 
         Parameters
@@ -86,16 +89,16 @@ class Spectral(Parameters):
         W : array of shape (n_features, n_outputs)
             The point.
         tau : float
-            What is taken from the singular values.
+            The amount taken from the singular values.
         start : array of shape (min(n_features, n_outputs), r), optional
             Guesses of leading singular vectors of the smaller side, one per column: the right ones
             (``Vt.T`` of an earlier call), or the left ones where there are fewer features than
-            outputs. Used where both sides are longer than 128.
+            outputs. They are used where both sides are longer than 128.
 
         Returns
         -------
         U, s, Vt : arrays of shapes (n_features, r), (r,), (r, n_outputs)
-            Only singular values above ``tau`` are there, less ``tau``, largest first.
+            The singular values above ``tau``, reduced by ``tau``, largest first.
         """
         A, unit = self._scale(W)
         tau, xp, side = check_level(tau, "tau", W), namespace(A), min(A.shape)
@@ -110,13 +113,13 @@ class Spectral(Parameters):
             where = {"dtype": W.dtype, "device": device_of(W)}
             left, values, right = (xp.full(shape, unit, **where) for shape in shapes)
             return left, values, right
-        relative = min(tau / unit, _BEYOND)
+        relative = min(tau / unit, _ABOVE_SINGULAR_VALUES)
         found = find_triplets_above(A, relative, start)
         values = found.values - relative
         values = xp.maximum(values, xp.zeros_like(values)) * unit
         return found.left, values, found.right.T
 
-    @ability(_has_prox, _PROXIMAL)
+    @ability(_has_prox, _PROXIMAL_SCHATTEN_NORMS)
     def prox(self, W: Array, tau: float) -> Any:
         """Return the minimiser of ``tau * value(X) + ||X - W||^2 / 2``."""
         if self.q == math.inf:
@@ -128,15 +131,15 @@ class Spectral(Parameters):
         if not unit > 1.0:
             left, values, right = self.prox_factors(W, tau)
             return (left * values) @ right
-        # Singular values may be beyond the largest float, and entries are not, but for rounding.
+        # Singular values may overflow, but entries do not, except by rounding.
         left, values, right = self.prox_factors(A, check_level(tau, "tau", W) / unit)
         return clip((left * values) @ right, float(namespace(W).finfo(W.dtype).max) / unit) * unit
 
-    @ability(_has_prox, _PROXIMAL)
+    @ability(_has_prox, _PROXIMAL_SCHATTEN_NORMS)
     def project(self, W: Array, radius: float) -> Any:
         """Return the nearest point whose value is at most ``radius``.
 
-        A point whose value is, to rounding, comes back as it is.
+        A point that meets this to rounding comes back as it is.
         """
         (A, unit), radius, xp = self._scale(W), check_level(radius, "radius", W), namespace(W)
         if not unit > 0.0:
@@ -149,17 +152,15 @@ class Spectral(Parameters):
             return xp.asarray(W, copy=True)
         if radius == 0.0:
             return xp.zeros_like(W)
-        if self.q == 1:
-            values = project_magnitudes(found.values, radius / unit)
-        else:
-            values = xp.minimum(found.values, xp.full_like(found.values, radius / unit))
+        project = project_magnitudes if self.q == 1 else clip
+        values = project(found.values, radius / unit)
         return (found.left * values) @ found.right.T * unit
 
     def lmo(self, G: Array) -> Any:
         """Return a point of the unit ball with the least inner product with ``G``.
 
         That product is ``-dual(G)``. For the trace norm the point has rank one, and only the
-        leading pair of singular vectors is computed. It is zero for ``G = 0``.
+        leading pair of singular vectors is computed. The point is zero for ``G = 0``.
         """
         self.check()
         if self.q != 1:
@@ -172,26 +173,26 @@ class Spectral(Parameters):
 
     # --- mirror maps
 
-    @ability(_is_strongly_convex, _STRONGLY_CONVEX)
+    @ability(_is_strongly_convex, _CONVEX_SCHATTEN_NORMS)
     def mirror(self, theta: Array) -> Any:
         """Return the gradient of half the squared dual norm."""
         point, size, unit = self._find_aligned(theta, float(self.q))
         return rescale(point * size, unit)
 
-    @ability(_is_strongly_convex, _STRONGLY_CONVEX)
+    @ability(_is_strongly_convex, _CONVEX_SCHATTEN_NORMS)
     def link(self, W: Array) -> Any:
         """Return the gradient of half the squared norm, the inverse of ``mirror``."""
         point, size, unit = self._find_aligned(W, conjugate(float(self.q)))
         return rescale(point * size, unit)
 
-    @ability(_is_strongly_convex, _STRONGLY_CONVEX)
+    @ability(_is_strongly_convex, _CONVEX_SCHATTEN_NORMS)
     def strong_convexity(self) -> float:
         """Return the constant of half the squared norm with respect to the norm itself."""
         return float(self.q) - 1.0
 
-    @ability(_is_trace, _TRACE)
+    @ability(_is_trace, _ONLY_TRACE_NORM)
     def surrogate(self, shape: tuple[int, int]) -> SchattenNorm:
-        r"""Return the strongly convex norm that stands in for this one, on arrays of a shape.
+        r"""Return the strongly convex norm to use in place of this one, on arrays of a shape.
 
         Its exponent is :math:`q = p/(p - 1)` with :math:`p = \max(2, \ln D)`, and :math:`D` the
         smaller side.
@@ -211,9 +212,9 @@ class Spectral(Parameters):
         return unit * vector_norm(xp.linalg.svdvals(A), q)
 
     def _find_aligned(self, G: Array, q: float) -> tuple[Any, float, float]:
-        """Return the point of the ball of ``q`` with the largest product with ``G``, and that.
+        """Return the point of the unit ball of ``q`` with the largest inner product with ``G``.
 
-        The product is in a unit, which comes last.
+        The product follows, and last the unit that it is in.
         """
         A, unit = self._scale(G)
         if not unit > 0.0:
@@ -226,16 +227,16 @@ class Spectral(Parameters):
         return (left * weights) @ right.T, vector_norm(values, conjugate(q)), unit
 
     def _scale(self, W: Array) -> tuple[Any, float]:
-        """Return ``W / unit``, of a size whose squares are safe, and the power of two ``unit``.
+        """Return ``W / unit``, whose squares are safe, and the power of two ``unit``.
 
-        Zero stands for an array of zeros or of nothing, NaN for one that is not finite.
+        The unit is zero for an array of zeros or of nothing, NaN for one that is not finite.
         """
         check_matrix(W, self)
         self.check()
         size = max_magnitude(W)
         if not 0.0 < size < math.inf:
             return W, 0.0 if size == 0.0 else math.nan
-        if _LEAST < size < _LARGEST:
+        if _LEAST_SAFE_ENTRY < size < _LARGEST_SAFE_ENTRY:
             return W, 1.0
         unit = power_of_two_below(size)
         return W / unit, unit
@@ -253,10 +254,10 @@ class SchattenNorm(Spectral):
 
     Notes
     -----
-    What a norm cannot do is absent (``hasattr`` is False): ``prox`` and ``project`` need ``q`` 1, 2
-    or infinity; ``mirror``, ``link`` and ``strong_convexity`` need ``1 < q <= 2``; ``surrogate``
-    and ``prox_factors`` need ``q=1``. Unless ``q`` is 2, everything but the largest singular value
-    costs a thin singular value decomposition; see :class:`TraceNorm`.
+    Methods that a norm lacks are absent (``hasattr`` is False): ``prox`` and ``project`` need ``q``
+    1, 2 or infinity; ``mirror``, ``link`` and ``strong_convexity`` need ``1 < q <= 2``;
+    ``surrogate`` and ``prox_factors`` need ``q=1``. Unless ``q`` is 2, everything but the largest
+    singular value costs a thin singular value decomposition; see :class:`TraceNorm`.
 
     References
     ----------
@@ -281,16 +282,16 @@ class SchattenNorm(Spectral):
 
 @dataclass
 class TraceNorm(Spectral):
-    r"""The sum of the singular values, :math:`\|W\|_{S(1)}`: weights of low rank cost least.
+    r"""The sum of the singular values, :math:`\|W\|_{S(1)}`, which favours weights of low rank.
 
     Notes
     -----
-    ``prox`` needs the singular values above ``tau`` alone. Where the smaller side is at most 128
-    they come from its Gram matrix (from a thin singular value decomposition where ``tau`` is a
-    small part of the largest), else from block Krylov spaces that are restarted, from ``start``
-    where ``prox_factors`` is given one, until the relative error is below 1e-10 (1e-5 in single
-    precision). Where more than a fifth of the singular values stay, a dense decomposition costs no
-    more and is made instead.
+    ``prox`` needs only the singular values above ``tau``. Where the smaller side is at most 128
+    they come from its Gram matrix, or from a thin singular value decomposition where ``tau`` is a
+    small part of the largest. For larger arrays they come from block Krylov spaces, which are
+    restarted until the relative error is below 1e-10 (1e-5 in single precision); ``prox_factors``
+    takes a ``start`` for them. Where more than a fifth of the singular values stay, a dense
+    decomposition costs no more and is made instead.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """The largest singular values of a matrix, and no more than are needed.
 
 Up to 128 rows or columns everything comes from the Gram matrix of the smaller side, or from a thin
-singular value decomposition where squares would lose digits. Beyond that the leading triplets are
-found by Rayleigh–Ritz steps in block Krylov spaces, restarted with what was found, until residuals
-are small.
+singular value decomposition where squares would lose digits. For larger matrices, Rayleigh–Ritz
+steps in block Krylov spaces find the leading triplets. They are restarted from the triplets found
+so far until residuals are small.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mixnorm._array import device_of, epsilon, namespace
+from mixnorm._array import Array, device_of, epsilon, namespace
 
 # Sides up to which the Gram matrix is decomposed: for all triplets, and for the largest value.
-_SMALL, _MEDIUM = 128, 1000
-_FIRST_BLOCK, _SPARE, _DEEP = 8, 4, 10
+_LARGEST_GRAM, _LARGEST_GRAM_FOR_ONE = 128, 1000
+# Columns of the first Krylov block, columns beside those of a start, and depth for one triplet.
+_FIRST_BLOCK, _SPARE_COLUMNS, _DEEP = 8, 4, 10
 _MOST_RESTARTS = 60
-# A share of the triplets beyond which a dense decomposition costs no more.
-_MANY = 0.2
+# Share of the triplets beyond which a dense decomposition costs no more.
+_SHARE_FOR_KRYLOV = 0.2
 
 
 class Triplets(NamedTuple):
@@ -35,51 +36,51 @@ class Triplets(NamedTuple):
         return Triplets(self.right, self.values, self.left)
 
 
-def allowed_error(A: Any) -> float:
-    """Return the relative error that is allowed: 1e-10, in single precision 1e-5."""
+def allowed_error(A: Array) -> float:
+    """Return the allowed relative error: 1e-10, in single precision 1e-5."""
     return 1e-10 if epsilon(A) < 1e-10 else 1e-5
 
 
-def svd(A: Any) -> Triplets:
+def svd(A: Array) -> Triplets:
     """Return all triplets, by a thin singular value decomposition."""
     left, values, right = namespace(A).linalg.svd(A, full_matrices=False)
     return Triplets(left, values, right.T)
 
 
-def find_largest_value(A: Any) -> float:
-    """Return the largest singular value, not below it by more than the accuracy."""
-    if min(A.shape) > _MEDIUM:
+def find_largest_value(A: Array) -> float:
+    """Return the largest singular value, or a little more, within the allowed error."""
+    if min(A.shape) > _LARGEST_GRAM_FOR_ONE:
         found, error = _find_largest_triplet(A if A.shape[0] >= A.shape[1] else A.T)
         return float(found.values[0]) + max(error, allowed_error(A) * float(found.values[0]))
     gram = A.T @ A if A.shape[0] >= A.shape[1] else A @ A.T
     return math.sqrt(max(float(namespace(A).linalg.eigvalsh(gram)[-1]), 0.0))
 
 
-def find_leading_triplet(A: Any) -> Triplets:
+def find_leading_triplet(A: Array) -> Triplets:
     """Return the triplet of the largest singular value."""
     if A.shape[0] < A.shape[1]:
         return find_leading_triplet(A.T).transpose()
-    if A.shape[1] > _SMALL:
+    if A.shape[1] > _LARGEST_GRAM:
         return _find_largest_triplet(A)[0]
     xp = namespace(A)
     right = xp.linalg.eigh(A.T @ A)[1][:, -1:]
     return _complete_triplets(A, right)
 
 
-def find_triplets_above(A: Any, level: float, start: Any = None) -> Triplets:
+def find_triplets_above(A: Array, level: float, start: Array | None = None) -> Triplets:
     """Return the triplets of singular values above ``level``.
 
     ``start`` are guesses of singular vectors of the smaller side, one per column.
     """
     if A.shape[0] < A.shape[1]:
         return find_triplets_above(A.T, level, start).transpose()
-    found = _find_by_krylov(A, level, start) if A.shape[1] > _SMALL else None
+    found = _find_by_krylov(A, level, start) if A.shape[1] > _LARGEST_GRAM else None
     if found is None:
         found = _find_dense(A, level)
     return _take_leading(found, _count_above(found.values, level))
 
 
-def _count_above(values: Any, level: float) -> int:
+def _count_above(values: Array, level: float) -> int:
     """Return how many values are above ``level``."""
     xp = namespace(values)
     return int(xp.sum(xp.astype(values > level, xp.int64)))
@@ -90,15 +91,15 @@ def _take_leading(found: Triplets, count: int) -> Triplets:
     return Triplets(found.left[:, :count], found.values[:count], found.right[:, :count])
 
 
-def find_ball_triplets(A: Any, radius: float) -> Triplets:
+def find_ball_triplets(A: Array, radius: float) -> Triplets:
     """Return triplets, among them all that the projection on a ball of the trace norm keeps.
 
-    It takes the same amount from every singular value that stays, which is at least what the
-    leading values alone would need. Estimates of these are never too large.
+    The projection takes the same amount from every singular value that stays, at least the amount
+    that the leading values alone would need. Estimates of these are never too large.
     """
     if A.shape[0] < A.shape[1]:
         return find_ball_triplets(A.T, radius).transpose()
-    if A.shape[1] > _SMALL:
+    if A.shape[1] > _LARGEST_GRAM:
         xp = namespace(A)
         sums = xp.cumulative_sum(_ritz_step(A, _start_block(A, None, _FIRST_BLOCK), depth=2).values)
         counts = xp.arange(1, sums.shape[0] + 1, dtype=A.dtype, device=device_of(A))
@@ -109,7 +110,7 @@ def find_ball_triplets(A: Any, radius: float) -> Triplets:
     return svd(A)
 
 
-def _find_dense(A: Any, level: float) -> Triplets:
+def _find_dense(A: Array, level: float) -> Triplets:
     """Return triplets, among them all above ``level``, from the Gram matrix of the columns.
 
     The left vectors are orthogonal to about eps times the squared ratio of the largest singular
@@ -125,27 +126,27 @@ def _find_dense(A: Any, level: float) -> Triplets:
     return _complete_triplets(A, right)
 
 
-def _complete_triplets(A: Any, right: Any) -> Triplets:
+def _complete_triplets(A: Array, right: Array) -> Triplets:
     """Return triplets with these right vectors."""
     left = A @ right
     values = _column_norms(left)
     return Triplets(left / values, values, right)
 
 
-def _find_by_krylov(A: Any, level: float, start: Any) -> Triplets | None:
+def _find_by_krylov(A: Array, level: float, start: Array | None) -> Triplets | None:
     """Return leading triplets of a tall matrix; None where a dense decomposition is better.
 
     The triplets are exact for ``A - U R^T``, where ``R`` are their residuals, and a prox is
-    nonexpansive: so the error of the prox is at most the norm of the residuals of the triplets
-    above ``level``, if all that are above it are there. Random columns in the first block, and one
-    value below ``level`` whose residual leaves no room, see to that.
+    nonexpansive. The error of the prox is therefore at most the norm of the residuals of the
+    triplets above ``level``, if none is missing. Random columns in the first block, and one value
+    below ``level`` whose residual leaves no room for another, ensure that.
     """
     xp = namespace(A)
-    width = _FIRST_BLOCK if start is None else start.shape[1] + _SPARE
+    width = _FIRST_BLOCK if start is None else start.shape[1] + _SPARE_COLUMNS
     block = _start_block(A, start, width)
-    # Columns worked on until a Gram matrix and its eigenvectors would have cost as much.
-    patience = 0.5 * A.shape[1] * (_MANY + A.shape[1] / A.shape[0])
-    while width <= _MANY * A.shape[1] and patience > 0.0:
+    # Columns to work on before a Gram matrix and its eigenvectors would have cost as much.
+    patience = 0.5 * A.shape[1] * (_SHARE_FOR_KRYLOV + A.shape[1] / A.shape[0])
+    while width <= _SHARE_FOR_KRYLOV * A.shape[1] and patience > 0.0:
         patience -= width
         found = _ritz_step(A, block, depth=2)
         count = _count_above(found.values[:width], level)
@@ -165,19 +166,19 @@ def _find_by_krylov(A: Any, level: float, start: Any) -> Triplets | None:
     return None
 
 
-def _find_largest_triplet(A: Any) -> tuple[Triplets, float]:
+def _find_largest_triplet(A: Array) -> tuple[Triplets, float]:
     """Return the triplet of the largest singular value of a tall matrix, and its residual."""
-    block = _start_block(A, None, _SPARE)
+    block = _start_block(A, None, _SPARE_COLUMNS)
     for _ in range(_MOST_RESTARTS):
         found = _ritz_step(A, block, depth=_DEEP)
         error = float(_residual_norms(A, found, 1)[0])
         if error <= 0.1 * allowed_error(A) * float(found.values[0]):
             break
-        block = _start_block(A, found.right, _SPARE)
+        block = _start_block(A, found.right, _SPARE_COLUMNS)
     return _take_leading(found, 1), error
 
 
-def _ritz_step(A: Any, block: Any, depth: int) -> Triplets:
+def _ritz_step(A: Array, block: Array, depth: int) -> Triplets:
     """Return the best triplets in the space of ``block`` and its products with ``A^T A``."""
     xp = namespace(A)
     basis, images = block, [A @ block]
@@ -190,11 +191,11 @@ def _ritz_step(A: Any, block: Any, depth: int) -> Triplets:
     return Triplets(left @ inner.left, inner.values, basis @ inner.right)
 
 
-def _orthogonalize(columns: Any, basis: Any) -> Any:
-    """Return what ``columns`` add to an orthonormal basis; columns that add nothing become zero.
+def _orthogonalize(columns: Array, basis: Array) -> Any:
+    """Return an orthonormal basis of what ``columns`` add to one; the rest of it is zero.
 
-    A column of zeros in a basis does no harm. What rounding leaves of one that adds nothing would:
-    it lies in the span of the basis.
+    Zero columns in a basis do no harm. The rounding errors of a column that adds nothing would:
+    they lie in the span of the basis.
     """
     rest = columns - basis @ (basis.T @ columns)
     size, left_over = _column_norms(columns), _column_norms(rest)
@@ -208,26 +209,26 @@ def _orthogonalize(columns: Any, basis: Any) -> Any:
     return xp.linalg.qr(left - basis @ (basis.T @ left))[0] * adds
 
 
-def _residual_norms(A: Any, found: Triplets, count: int) -> Any:
+def _residual_norms(A: Array, found: Triplets, count: int) -> Any:
     """Return the norms of ``A^T u - s v`` of the leading triplets; ``A v = s u`` holds."""
     return _column_norms(
         A.T @ found.left[:, :count] - found.right[:, :count] * found.values[:count]
     )
 
 
-def _column_norms(columns: Any) -> Any:
+def _column_norms(columns: Array) -> Any:
     """Return the Euclidean norms of columns."""
     xp = namespace(columns)
     return xp.sqrt(xp.sum(columns * columns, axis=0))
 
 
-def _start_block(A: Any, start: Any, width: int) -> Any:
+def _start_block(A: Array, start: Array | None, width: int) -> Any:
     """Return ``width`` orthonormal columns: those of ``start`` first, the others random."""
     xp, n_columns = namespace(A), A.shape[1]
     columns = [] if start is None else [start]
     missing = width - sum(part.shape[1] for part in columns)
     if missing > 0:
-        # Always the same, so that a prox is a function.
+        # The same at each call, so that a prox is a function of its arguments.
         noise = np.random.default_rng(width).standard_normal((n_columns, missing))
         columns.append(xp.asarray(noise, dtype=A.dtype, device=device_of(A)))
     return xp.linalg.qr(xp.concat(columns, axis=1)[:, :width])[0]

@@ -13,17 +13,17 @@ import numpy as np
 
 from mixnorm._array import Array, device_of, is_numpy, namespace
 
-# Along rows shorter than this NumPy finds maxima quicker in a transposed copy.
+# NumPy finds the maxima of rows shorter than this quicker in a transposed copy.
 _SHORT = 64
 
 
-def concatenate(vectors: Sequence[Any]) -> Any:
-    """Return vectors, one per part, as one."""
+def concatenate(vectors: Sequence[Array]) -> Any:
+    """Join vectors, one per part, into one."""
     return vectors[0] if len(vectors) == 1 else namespace(vectors[0]).concat(vectors)
 
 
-def row_norms(A: Any, p: float) -> Any:
-    """Return the ``p``-norm of each row, ``p`` in 1, 2 and infinity; no care for overflow."""
+def row_norms(A: Array, p: float) -> Any:
+    """Return the ``p``-norm of each row, ``p`` in 1, 2 and infinity; it may overflow."""
     xp = namespace(A)
     if A.shape[1] == 1:
         return xp.abs(A[:, 0])
@@ -32,13 +32,13 @@ def row_norms(A: Any, p: float) -> Any:
     return row_sums(xp.abs(A)) if p == 1.0 else row_maxima(A)
 
 
-def row_sums(A: Any) -> Any:
+def row_sums(A: Array) -> Any:
     """Return the sum of each row: a product with ones is quickest."""
     xp = namespace(A)
     return A @ xp.ones((A.shape[1],), dtype=A.dtype, device=device_of(A))
 
 
-def row_maxima(A: Any) -> Any:
+def row_maxima(A: Array) -> Any:
     """Return the largest magnitude of each row; zero where rows are empty."""
     xp = namespace(A)
     if A.shape[1] == 0:
@@ -61,7 +61,7 @@ def power_of_two_below(size: float) -> float:
     return math.ldexp(1.0, min(max(math.frexp(size)[1] - 1, -1000), 1000))
 
 
-def rescale(A: Any, unit: float) -> Any:
+def rescale(A: Array, unit: float) -> Any:
     """Return ``A * unit``; infinite where that is beyond the largest float."""
     if unit == 1.0:
         return A
@@ -69,7 +69,7 @@ def rescale(A: Any, unit: float) -> Any:
         return A * unit
 
 
-def vector_norm(v: Any, p: float) -> float:
+def vector_norm(v: Array, p: float) -> float:
     """Return the ``p``-norm of a vector of magnitudes whose squares and sums are safe."""
     if v.shape[0] == 0:
         return 0.0
@@ -86,12 +86,12 @@ def vector_norm(v: Any, p: float) -> float:
     return top * math.pow(total, 1.0 / p)
 
 
-def _raise_to(shares: Any, p: float) -> Any:
-    """Return numbers from 0 to 1 to a power, which need not be one that their dtype can hold."""
+def _raise_to(shares: Array, p: float) -> Any:
+    """Return numbers from 0 to 1 raised to a power, which may be too large for their dtype."""
     return shares ** min(p, float(namespace(shares).finfo(shares.dtype).max))
 
 
-def dual_vector(v: Any, p: float, q: float) -> Any:
+def dual_vector(v: Array, p: float, q: float) -> Any:
     """Return ``t`` with ``p``-norm one and ``<t, v>`` the ``q``-norm of magnitudes ``v``.
 
     ``q`` is conjugate to ``p``. Zero where ``v`` is zero.
@@ -104,25 +104,25 @@ def dual_vector(v: Any, p: float, q: float) -> Any:
     if p == 1.0:
         places = xp.arange(v.shape[0], device=device_of(v))
         return xp.astype(places == xp.argmax(v), v.dtype)
-    # Divided by the largest, and not by the norm: for large q these two are one number to rounding,
-    # though a power of the one may be several times that of the other.
+    # Divide by the largest, not by the norm: for large q the two agree to rounding, but a power of
+    # the one may be several times that of the other.
     shares = v / xp.max(v)
     total = float(xp.sum(_raise_to(shares, q), dtype=xp.float64))
     return _raise_to(shares, q - 1.0) / math.pow(total, 1.0 / p)
 
 
-def sign_largest(A: Any) -> Any:
-    """Return the sign of the largest entry of each row in its place, and zeros elsewhere."""
+def sign_largest(A: Array) -> Any:
+    """Return the sign of the largest entry of each row, in its place, and zeros elsewhere."""
     xp = namespace(A)
     places = xp.arange(A.shape[1], device=device_of(A))
     first = places[None, :] == xp.argmax(xp.abs(A), axis=1)[:, None]
     return xp.sign(A) * xp.astype(first, A.dtype)
 
 
-def divide_or_zero(number: Any, v: Any) -> Any:
+def divide_or_zero(number: float | Array, v: Array) -> Any:
     """Return ``number / v`` for magnitudes ``v``, and zero where they are zero.
 
-    Infinite for a magnitude far below ``number``, which may be one float or one for each.
+    ``number`` is one float or one per magnitude. The quotient may be infinite.
     """
     xp = namespace(v)
     positive = v > 0.0
@@ -132,7 +132,7 @@ def divide_or_zero(number: Any, v: Any) -> Any:
 
 
 def clip(W: Array, bound: Any) -> Any:
-    """Return ``W`` held between ``-bound`` and ``bound``, a float or an array that broadcasts."""
+    """Return ``W`` cut to ``[-bound, bound]``, a float or an array that broadcasts."""
     xp = namespace(W)
     if isinstance(bound, float):
         bound = min(bound, float(xp.finfo(W.dtype).max))
@@ -144,11 +144,11 @@ def clip(W: Array, bound: Any) -> Any:
 
 
 def copy_signs(sizes: Any, W: Array) -> Any:
-    """Return magnitudes with the signs of ``W``; overwrites them."""
+    """Return magnitudes with the signs of ``W``; overwrites the magnitudes."""
     return np.copysign(sizes, W, out=sizes) if is_numpy(W) else sizes * namespace(W).sign(W)
 
 
-def soft_threshold(W: Array, bound: Any) -> Any:
-    """Return ``W`` with magnitudes less by ``bound``, and zero where they are below it."""
+def soft_threshold(W: Array, bound: float | Array) -> Any:
+    """Return ``W`` with magnitudes reduced by ``bound``, and zero where they are below it."""
     clipped = clip(W, bound)
     return np.subtract(W, clipped, out=clipped) if is_numpy(W) else W - clipped

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,12 +12,17 @@ import numpy as np
 
 from mixnorm._array import Array, MatrixLike, is_numpy, is_sparse, namespace, tiny, to_numpy
 from mixnorm._params import Parameters
-from mixnorm.pools.scorers import PoolScorer
+from mixnorm.pools.scorers import PoolScorer, Scorer
 
-#: Atoms that are not to be offered, the only columns that atoms may read, and atoms with scores.
+#: Atoms that are not to be offered.
 Excluded = frozenset[Hashable]
+#: The only features that atoms may read; None allows all.
 Inputs = frozenset[int] | None
+#: Atoms with their scores.
 Offers = list[tuple[Any, float]]
+
+#: Shares of rows that differ by less than this are the same.
+ROUNDING_OF_SHARES = 1e-9
 
 
 class Cost(NamedTuple):
@@ -40,7 +46,7 @@ class Cost(NamedTuple):
 
     @property
     def total(self) -> int:
-        """Both together."""
+        """All operations together."""
         return self.multiply_adds + self.comparisons
 
 
@@ -55,7 +61,7 @@ class Curvature:
     samples : array of shape (n_samples,)
         The weights of the samples, which sum to one.
     loss_per_error : float
-        The loss over the sum of all magnitudes of the residual, which shares it out.
+        The loss divided by the sum of all magnitudes of the residual.
     ridge : float
         Second derivative of the penalty in a weight.
     intercept : bool
@@ -69,10 +75,10 @@ class Curvature:
     intercept: bool
 
 
-def capped_gain(gains: Any, limits: Any) -> Any:
-    """Add up gains over outputs (the first axis), none beyond its limit.
+def capped_gain(gains: Array, limits: Array) -> Any:
+    """Return the sum of gains over outputs (the first axis), each bounded by its limit.
 
-    Small gains are hardly changed, large ones approach their limits (:eq:`capped-gain`).
+    Small gains hardly change, large ones approach their limits (:eq:`capped-gain`).
 
     Examples
     --------
@@ -85,30 +91,35 @@ def capped_gain(gains: Any, limits: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingData:
-    """What a pool is bound to: the arguments of :meth:`Pool.prepare`, and what they imply."""
+class PoolData:
+    """The arguments of :meth:`Pool.prepare`, and what follows from them."""
 
-    X: Any
-    weight: Any
+    X: Array
+    weight: Array | None
     scale: bool | str
     fit_intercept: bool
     random_state: Any
 
+    def options(self) -> dict[str, Any]:
+        """Return all but the data, as keywords of :meth:`Pool.prepare`."""
+        names = ("weight", "scale", "fit_intercept", "random_state")
+        return {name: getattr(self, name) for name in names}
+
     @property
     def dtype(self) -> Any:
-        """The dtype of the columns that are handed out: that of the weights."""
+        """The dtype of the columns that the pool returns: that of the weights."""
         return working_dtype(self.X) if self.weight is None else self.weight.dtype
 
     @cached_property
     def used(self) -> np.ndarray:
-        """Which rows count: those of positive weight."""
+        """The rows that count, those of positive weight, as a mask."""
         if self.weight is None:
             return np.ones(self.X.shape[0], dtype=bool)
         return np.asarray(to_numpy(self.weight) > 0)
 
     @cached_property
     def shares(self) -> np.ndarray | None:
-        """The weights of the rows that count, which sum to one; None where all are alike."""
+        """The weights of the rows that count, which sum to one; None where all are equal."""
         if self.weight is None:
             return None
         kept = to_numpy(self.weight)[self.used].astype(np.float64)
@@ -116,28 +127,28 @@ class TrainingData:
 
 
 class Pool(Parameters):
-    """Base of pools: parameter objects that know what an atom is.
+    """Base of pools: parameter objects that say what an atom is.
 
-    A subclass is a dataclass, and gives ``prepare``, ``evaluate``, ``feature_indices`` and
-    ``n_columns``. All else has a default.
+    A subclass is a dataclass with ``prepare``, ``evaluate``, ``feature_indices`` and
+    ``n_columns``. The rest has defaults.
     """
 
     #: The columns of an atom are columns of ``X``, in the order of ``feature_indices``.
     plain: ClassVar[bool] = False
-    #: What is offered depends on the excluded atoms.
+    #: The atoms that are offered depend on those that are excluded.
     grows: ClassVar[bool] = False
-    #: Arrays of other libraries are taken as they are.
+    #: The pool accepts arrays of other libraries than NumPy.
     array_api: ClassVar[bool] = False
     #: Data may be images, ``(n_samples, height, width)``.
     takes_images: ClassVar[bool] = False
-    #: What the atoms stand for has been learned from data.
+    #: The meaning of the atoms has been learned from data.
     learned: ClassVar[bool] = False
-    #: Rows and columns of an image, where that is known.
+    #: Height and width of an image, where known.
     shape: tuple[int, int] | None = None
 
     @property
     def given(self) -> Any:
-        """The object that the user gave: the pool itself, or what :func:`as_pool` has wrapped."""
+        """The object that the user gave: the pool itself, or the one that :func:`as_pool` wraps."""
         return self
 
     def prepare(
@@ -154,63 +165,63 @@ class Pool(Parameters):
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            The data, which stay as they are. Arrays of other libraries than NumPy are for pools
-            with a true ``array_api``.
+            The data, which are not changed. Pools with a true ``array_api`` accept arrays of other
+            libraries than NumPy.
         weight : array of shape (n_samples,), optional
             Weights of the rows; rows of weight zero do not count at all.
         scale : {"std", "max"} or bool
             Divide each column by its standard deviation (``"std"``, also True; without an intercept
             by the root of its mean square), by its largest magnitude (``"max"``), or by nothing
-            (False). The notes of a pool say where it does otherwise.
+            (False). The notes of a pool mention exceptions.
         fit_intercept : bool
             With an intercept, constant columns are never chosen.
         random_state : int, RandomState instance or None
-            For pools that draw at random.
+            The seed of pools that draw at random.
         """
         if not self.array_api:
             check_numpy(X, type(self).__name__)
-        prepared = self._bound(TrainingData(X, weight, scale, fit_intercept, random_state))
+        prepared = self._bound(PoolData(X, weight, scale, fit_intercept, random_state))
         prepared.made_by = self
         prepared.n_features = X.shape[1]
         return prepared
 
-    def _bound(self, data: TrainingData) -> PreparedPool:
-        """Bind the pool to data; for pools that leave ``prepare`` as it is."""
+    def _bound(self, data: PoolData) -> PreparedPool:
+        """Bind the pool to data, for pools that inherit ``prepare``."""
         raise NotImplementedError
 
-    def evaluate(self, X: MatrixLike, atoms: Sequence[Any]) -> Any:
+    def evaluate(self, X: Array, atoms: Sequence[Any]) -> Any:
         """Return the unscaled columns of ``atoms`` on new data: ``(n_samples, total width)``."""
         raise NotImplementedError
 
     def feature_indices(self, atoms: Sequence[Any], n_features: int) -> np.ndarray:
-        """Return the columns of the data that ``atoms`` read, in order."""
+        """Return the features that ``atoms`` read, in order."""
         raise NotImplementedError
 
     def n_columns(self, atom: Any, n_features: int) -> int:
-        """Return how many columns ``atom`` has; raise a ValueError for what is no atom."""
+        """Return the number of columns of ``atom``; raise a ValueError for anything else."""
         raise NotImplementedError
 
     def labels(self, atoms: Sequence[Any]) -> list[Any]:
-        """Return how to name ``atoms``: by themselves."""
+        """Return names of ``atoms``: by default the atoms themselves."""
         return list(atoms)
 
     def describe(self, atom: Any, names: Sequence[str]) -> str:
-        """Return an atom in words, for columns of these names."""
+        """Describe an atom in words, for features with these names."""
         return str(self.labels([atom])[0])
 
     def cost(self, atom: Any, n_features: int) -> Cost:
-        """Return what a row costs before the weights."""
+        """Return the operations that the columns of an atom take."""
         return Cost(0, 0)
 
     def total_cost(self, atoms: Sequence[Any], n_features: int, n_outputs: int) -> Cost:
-        """Return what a row costs: its atoms, and a weight for each of their columns and output."""
+        """Return the operations that scores take: of atoms, and of the weights of their columns."""
         costs = [self.cost(atom, n_features) for atom in atoms]
         widths = [self.n_columns(atom, n_features) for atom in atoms]
         adds = sum(cost.multiply_adds for cost in costs) + n_outputs * sum(widths)
         return Cost(adds, sum(cost.comparisons for cost in costs))
 
-    def scorer(self, atoms: Sequence[Any], weights: np.ndarray, intercept: np.ndarray) -> Any:
-        """Return what computes the scores of rows of NumPy arrays, ready to be called often."""
+    def scorer(self, atoms: Sequence[Any], weights: np.ndarray, intercept: np.ndarray) -> Scorer:
+        """Return a function of rows of NumPy arrays that computes scores, fast for many calls."""
         return PoolScorer(self, atoms, weights, intercept)
 
     def for_images(self, shape: tuple[int, int]) -> Pool:
@@ -218,37 +229,37 @@ class Pool(Parameters):
         return self
 
     def member(self, atom: Any) -> tuple[Pool, Any]:
-        """Return the pool that an atom comes from, and what the atom is there."""
+        """Return the pool that an atom comes from, and its name for the atom."""
         return self, atom
 
 
 class PreparedPool:
-    """Base of pools bound to data: what the engine asks for atoms.
+    """Base of pools bound to data, which the engine asks for atoms.
 
-    A subclass gives ``n_usable``, the number of atoms that can be chosen, ``top``, ``columns`` and
-    ``scale``. All else has a default.
+    A subclass has ``n_usable``, the number of atoms that can be chosen, ``top``, ``columns`` and
+    ``scale``. The rest has defaults.
     """
 
-    #: ``top`` takes the keyword ``curvature``, and then goes by the gains of Newton steps.
+    #: ``top`` takes the keyword ``curvature``, and then ranks atoms by the gains of Newton steps.
     takes_curvature: ClassVar[bool] = False
-    #: ``top`` takes the keyword ``new_inputs``: how many columns an atom may read beside
+    #: ``top`` takes the keyword ``new_inputs``: the number of features that an atom may read beside
     #: those in ``inputs``.
     counts_inputs: ClassVar[bool] = False
     #: ``adjust`` finds steps of atoms that have parameters of their own.
     adjustable: ClassVar[bool] = False
     #: Number of atoms that can be chosen.
     n_usable: int
-    #: What evaluates the atoms on other data. :func:`bind` sets it, unless the pool has learned
-    #: from the data what its atoms are.
+    #: The pool that evaluates the atoms on other data. :func:`bind` sets it, unless the pool has
+    #: learned its atoms from the data.
     pool: Any = None
-    #: The pool that was bound, where that is one of this package.
+    #: The pool that was bound, where it is one of this package.
     made_by: Pool | None = None
-    #: Columns of the data.
+    #: Number of features of the data.
     n_features: int | None = None
 
     @property
     def given(self) -> Any:
-        """The object that answers: the pool itself, or what :func:`as_prepared` has wrapped."""
+        """The pool itself, or the object that :func:`as_prepared` wraps."""
         return self
 
     @property
@@ -258,7 +269,7 @@ class PreparedPool:
 
     @property
     def tells_inputs(self) -> bool:
-        """Whether it is known which columns of the data an atom reads."""
+        """Whether the pool knows which features an atom reads."""
         return True
 
     def top(
@@ -269,17 +280,16 @@ class PreparedPool:
         Scores are norms of gradients, ``columns(atom) @ residual``: by the rule ``"l1"`` the sum of
         the magnitudes, by ``"l2"`` the root of the sum of the squares.
 
-        With ``inputs``, only atoms that read no other columns of the data than these. A pool with
-        prices goes by the score over the root of the price, and with ``budget`` offers no atom that
-        costs more.
+        With ``inputs``, atoms read these features only. A pool with prices ranks atoms by the score
+        over the root of the price, and with ``budget`` offers no atom that costs more.
         """
         raise NotImplementedError
 
     def shortlist(self, *args: Any, **limits: Any) -> Offers:
         """Return ``m`` good atoms that differ from each other, the best one first.
 
-        For rules that look at several. By default the best ones; the arguments are those of
-        ``top``.
+        Rules that compare several candidates use it. The default is ``top``, with the same
+        arguments.
         """
         return self.top(*args, **limits)
 
@@ -288,38 +298,41 @@ class PreparedPool:
         raise NotImplementedError
 
     def scale(self, atom: Any) -> Any:
-        """Return what each column of ``atom`` was divided by."""
+        """Return the divisor of each column of ``atom``."""
         raise NotImplementedError
 
     def inputs(self, atom: Any) -> frozenset[int]:
-        """Return the columns of the data that ``atom`` reads."""
+        """Return the features that ``atom`` reads."""
         pool = self.made_by if self.pool is None else self.pool
         if pool is None or self.n_features is None:
-            raise TypeError(f"{type(self.given).__name__} is not bound by a pool that tells this.")
+            raise TypeError(
+                f"{type(self.given).__name__} does not know which features its atoms read; give it "
+                "a method inputs(atom), or prepare it with mixnorm.pools.bind."
+            )
         return frozenset(to_numpy(pool.feature_indices([atom], self.n_features)).tolist())
 
     def price(self, atom: Any) -> float:
-        """Return what ``atom`` costs, a positive number; gains are divided by it."""
+        """Return the price of ``atom``, a positive number by which gains are divided."""
         return 1.0
 
-    def adjust(self, atoms: Sequence[Any], slopes: Any, bends: Any) -> Any:
-        """Return steps of ``atoms`` that lower the loss, where they have parameters of their own.
+    def adjust(self, atoms: Sequence[Any], slopes: Array, bends: Array) -> Any:
+        """Return steps of the parameters of ``atoms`` that lower the loss.
 
-        ``slopes`` and ``bends`` are its first and second derivatives in their scaled columns, an
-        atom per row.
+        ``slopes`` and ``bends`` are the first and second derivatives of the loss in the scaled
+        columns, an atom per row.
         """
         raise NotImplementedError
 
 
 class Recent:
-    """The columns of the atoms that were asked for last.
+    """The columns of the atoms that were requested last.
 
-    A rule that looks at several candidates a round asks for many of them again in the next.
+    A rule that compares several candidates a round requests many of them again in the next.
 
     Parameters
     ----------
     room : int
-        How many are kept; all of those asked for together are, even if they are more.
+        Most atoms to keep; all atoms of one request are kept, even if they are more.
     """
 
     def __init__(self, room: int) -> None:
@@ -327,12 +340,13 @@ class Recent:
         self._kept: dict[Hashable, Any] = {}
 
     def gather(self, atoms: Sequence[Any], make: Callable[[list[Any]], Sequence[Any]]) -> list[Any]:
-        """Return the columns of ``atoms``; ``make`` makes those that are not at hand, at once.
+        """Return the columns of ``atoms``; one call of ``make`` makes those that are not kept.
 
-        It is not kept: a pool that is reached from itself is freed late, and a GPU soon full.
+        ``make`` is an argument because a pool that refers to itself is freed late, which soon
+        fills a GPU.
         """
         kept = self._kept
-        for atom in atoms:  # those at hand go to the end, out of the way of what is dropped below
+        for atom in atoms:  # moved to the end: the first ones are dropped below
             if atom in kept:
                 kept[atom] = kept.pop(atom)
         missing = [atom for atom in atoms if atom not in kept]
@@ -344,14 +358,14 @@ class Recent:
 
 
 def best_of_each(scores: np.ndarray, m: int) -> list[int]:
-    """Return the place of the best score in each of the ``m`` best rows, largest first."""
+    """Return the flat places of the best scores of the ``m`` best rows, largest score first."""
     best = scores.argmax(axis=1)
     rows = best_places(scores.max(axis=1), m)
     return [row * scores.shape[1] + int(best[row]) for row in rows]
 
 
 def best_places(worth: np.ndarray, m: int) -> list[int]:
-    """Return where the ``m`` largest positive numbers lie, largest first, ties in order."""
+    """Return the places of the ``m`` largest positive numbers, largest first, ties in order."""
     if m == 1:
         best = np.asarray([np.argmax(worth)]) if len(worth) else np.empty(0, dtype=np.intp)
     else:
@@ -361,8 +375,13 @@ def best_places(worth: np.ndarray, m: int) -> list[int]:
     return [int(place) for place in best if worth[place] > 0.0]
 
 
+def best_offers(scores: np.ndarray, m: int, atom_at: Callable[[int], Any]) -> Offers:
+    """Return the atoms with the ``m`` largest positive scores, given the atom at each place."""
+    return [(atom_at(place), float(scores[place])) for place in best_places(scores, m)]
+
+
 def working_dtype(X: Array) -> Any:
-    """Return the dtype to compute in: float32 for data that it holds exactly, else float64."""
+    """Return the dtype to compute in: float32 where it holds the data exactly, else float64."""
     if not is_sparse(X) and not isinstance(X, np.ndarray):
         xp = namespace(X)
         if xp.isdtype(X.dtype, "real floating"):
@@ -374,7 +393,7 @@ def working_dtype(X: Array) -> Any:
 
 
 def check_numpy(X: MatrixLike, name: str) -> None:
-    """Raise for arrays of other libraries, naming what cannot take them."""
+    """Raise for arrays of other libraries than NumPy, which ``name`` does not support."""
     if not is_sparse(X) and not is_numpy(X):
         raise TypeError(
             f"{name} takes NumPy arrays and sparse matrices, not {type(X).__name__}; "
@@ -382,10 +401,31 @@ def check_numpy(X: MatrixLike, name: str) -> None:
         )
 
 
-def check_whole(value: Any, name: str, least: int = 1, most: int | None = None) -> None:
-    """Raise unless ``value`` is a whole number in its range; ``name`` is of class and parameter."""
+def check_whole(
+    value: Any, name: str, least: int = 1, most: int | None = None, other: str = ""
+) -> None:
+    """Raise unless ``value`` is a whole number in its range.
+
+    ``name`` is that of class and parameter, ``"Pieces(n_radii"`` for example; ``other`` names
+    values that are also allowed, ``" or None"`` for example.
+    """
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name}={value!r}) must be a whole number.")
+        raise TypeError(f"{name}={value!r}) must be a whole number{other}.")
     if value < least or (most is not None and value > most):
         allowed = f"at least {least}" if most is None else f"between {least} and {most}"
-        raise ValueError(f"{name}={value!r}) must be {allowed}.")
+        raise ValueError(f"{name}={value!r}) must be {allowed}{other}.")
+
+
+def cluster_centres(
+    rows: np.ndarray, weight: np.ndarray, n_clusters: int, rng: np.random.RandomState
+) -> np.ndarray:
+    """Return the centres that k-means finds among weighted rows; some may be equal."""
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    # A careful start costs more than all iterations, and so many centres do not need it.
+    clusters = KMeans(n_clusters, init="random", n_init=1, max_iter=20, random_state=rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than centres
+        clusters.fit(np.ascontiguousarray(rows), sample_weight=weight)
+    return np.asarray(clusters.cluster_centers_)

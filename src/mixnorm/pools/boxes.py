@@ -19,20 +19,21 @@ from mixnorm.pools.base import (
     Inputs,
     Offers,
     Pool,
-    TrainingData,
+    PoolData,
+    check_whole,
     working_dtype,
 )
-from mixnorm.pools.scorers import BoxScorer, grouped
-from mixnorm.pools.stumps import Binned, all_thresholds, check_count, side_in_words
+from mixnorm.pools.scorers import BoxScorer, Scorer, group_boxes
+from mixnorm.pools.stumps import Binned, describe_side
 
-# Best stumps of a round that are looked at more closely.
-_STUMPS = 8
-# Columns in which boxes get another side: those with the best stumps.
-_COLUMNS = 64
+# Best stumps of a round that may get another side.
+_STUMPS_TO_REFINE = 8
+# Features in which boxes get another side: those with the best stumps.
+_FEATURES_TO_REFINE = 64
 
 Side = tuple[int, Literal["<=", ">"], float]
 Atom = tuple[Side, ...]
-# Columns that a box may read, and how many others.
+# Features that a box may read, and how many others.
 Reach = tuple[frozenset[int], int]
 
 
@@ -40,29 +41,30 @@ Reach = tuple[frozenset[int], int]
 class Boxes(Pool):
     """Indicators of boxes: at most ``depth`` comparisons, all of them true.
 
-    A stump bends one input at a time; a box lets inputs interact, as a leaf of a small tree does,
-    and is shared by all outputs.
+    A stump reads one feature; a box lets features interact, as a leaf of a small tree does. All
+    outputs share it.
 
     Parameters
     ----------
     depth : int, default=2
         Most comparisons of a box. With 1, each is a stump.
     max_bins : int, default=255
-        Most thresholds per column: all between two of its values, or that many quantiles.
+        Most thresholds per feature: all between two of its values, or quantiles where these are
+        more.
     beam : int, default=24
-        Boxes from which a round looks for smaller ones.
+        Boxes that a round tries to refine.
 
     Notes
     -----
-    All stumps are scored in every round. Of boxes there are too many: a round looks at those with
-    one comparison more than a chosen box, the other side of a chosen stump, or either side of the
-    eight best stumps; of these only the ``beam`` on which most of the residual lies. The comparison
-    more is looked for in the 64 columns with the best stumps and in those that chosen boxes read.
-    Each box costs a pass over the samples inside, for every such column. The table is kept as one
-    byte per entry, or two or four where bins are many. ``scale`` and ``fit_intercept`` have no
-    effect on indicators.
-
     An atom is a tuple of sides: ``((3, "<=", 2.5), (7, ">", 1.0))``.
+
+    Every round scores all stumps. There are too many boxes to score them all: a round adds one
+    comparison to the chosen boxes, to the other side of chosen stumps, and to either side of the
+    eight best stumps, but only to the ``beam`` of these that hold most of the residual. The new
+    comparison is in one of the 64 features with the best stumps, or in one that a chosen box reads.
+    Each box costs a pass over the rows inside, for every such feature. The data are stored as bins
+    of one byte per entry; many bins take two or four. ``scale`` and ``fit_intercept`` have no
+    effect on indicators.
 
     Examples
     --------
@@ -80,15 +82,14 @@ class Boxes(Pool):
     max_bins: int = 255
     beam: int = 24
 
-    #: Chosen boxes are made smaller.
+    #: Chosen boxes are refined.
     grows: ClassVar[bool] = True
 
-    def _bound(self, data: TrainingData) -> PreparedBoxes:
+    def _bound(self, data: PoolData) -> PreparedBoxes:
         """Find the thresholds, and sort rows into bins."""
         for name in ("depth", "max_bins", "beam"):
-            check_count(getattr(self, name), f"Boxes({name}")
-        edges = all_thresholds(data, self.max_bins)
-        return PreparedBoxes(self, data.X, edges, data.used, np.dtype(data.dtype))
+            check_whole(getattr(self, name), f"Boxes({name}")
+        return PreparedBoxes(self, data)
 
     def evaluate(self, X: Array, atoms: Sequence[Atom]) -> np.ndarray:
         """Return the indicators of ``atoms`` on new data: ``(n_samples, n_atoms)``."""
@@ -99,34 +100,35 @@ class Boxes(Pool):
                 found[:, place] *= values <= threshold if kind == "<=" else values > threshold
         return found
 
-    def scorer(self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray) -> Any:
-        """Return what computes the scores of rows without making the columns first."""
+    def scorer(self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray) -> Scorer:
+        """Return a scorer that does not make the columns."""
         return BoxScorer(atoms, weights, intercept)
 
     def describe(self, atom: Atom, names: Sequence[str]) -> str:
-        """Return an atom in words, for columns of these names.
+        """Describe an atom in words, for features with these names.
 
-        A name may tell itself what lies below or above a threshold (``below``, ``above``).
+        A name with methods ``below`` and ``above`` describes the values on either side of a
+        threshold in its own units.
         """
-        return " and ".join(side_in_words(names[side[0]], *side[1:]) for side in atom)
+        return " and ".join(describe_side(names[side[0]], *side[1:]) for side in atom)
 
     def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
-        """Return the columns that ``atoms`` read, in order."""
+        """Return the features that ``atoms`` read, in order."""
         read = [column for atom in atoms for column in _columns(atom)]
         return np.asarray(read, dtype=np.intp)
 
     def cost(self, atom: Atom, n_features: int) -> Cost:
-        """Return what a row costs before the weights: its comparisons."""
+        """Return the operations that an indicator takes: its comparisons."""
         return Cost(0, len(atom))
 
     def total_cost(self, atoms: Sequence[Atom], n_features: int, n_outputs: int) -> Cost:
-        """Return what a row costs with its weights.
+        """Return the operations that scores take.
 
-        The weights of boxes that read the same one or two columns are added up beforehand: a
-        binary search among the thresholds of each column finds the sum. Others are looked at one
-        by one.
+        The weights of boxes that read the same one or two features are added up beforehand, so that
+        a binary search among the thresholds of each feature finds their sum. Other boxes are
+        evaluated one by one.
         """
-        groups, rest = grouped(atoms)
+        groups, rest = group_boxes(atoms)
         tabled = {side for boxes in groups.values() for box in boxes for side in atoms[box]}
         counts = Counter(column for column, _ in {(side[0], side[2]) for side in tabled})
         searches = sum(count.bit_length() for count in counts.values())
@@ -134,7 +136,7 @@ class Boxes(Pool):
         return Cost(adds, searches + sum(len(atoms[box]) for box in rest))
 
     def n_columns(self, atom: Any, n_features: int) -> int:
-        """Return 1; raise for what is no box of such data."""
+        """Return 1; raise a ValueError for anything but a box of such data."""
         good = type(atom) is tuple and len(atom) > 0 and all(_is_side(s, n_features) for s in atom)
         if not good or len({side[:2] for side in atom}) < len(atom) or list(atom) != sorted(atom):
             raise ValueError(
@@ -151,27 +153,18 @@ class PreparedBoxes(Binned):
     ----------
     pool : Boxes
         The parameters.
-    X : ndarray or sparse matrix
+    data : PoolData
         The data.
-    edges : list of ndarray
-        The thresholds of each column, in increasing order.
-    used : array of shape (n_samples,)
-        Which rows count.
-    dtype : dtype
-        Of the columns handed out.
     """
 
     counts_inputs: ClassVar[bool] = True
 
-    def __init__(
-        self, pool: Boxes, X: Array, edges: list[np.ndarray], used: np.ndarray, dtype: np.dtype
-    ) -> None:
-        super().__init__(X, edges, dtype)
-        self._pool, self._used = pool, used
-        # Of stumps; with more comparisons than one, about the number of boxes.
-        self.n_usable, most = len(self._edges), 2**31 - 1
+    def __init__(self, pool: Boxes, data: PoolData) -> None:
+        super().__init__(data, pool.max_bins)
+        self._pool, self._used = pool, data.used
+        # With several comparisons, about the number of boxes.
         for _ in range(min(pool.depth - 1, 31)):
-            self.n_usable = min(2 * len(self._edges) * self.n_usable, most)
+            self.n_usable = min(2 * len(self._edges) * self.n_usable, 2**31 - 1)
 
     def top(
         self,
@@ -184,24 +177,24 @@ class PreparedBoxes(Binned):
     ) -> Offers:
         """Return the best ``m`` boxes found, with their scores, best first.
 
-        Of the sides that a box may get in one column, only the best is offered. With ``inputs``, a
-        box reads these columns and at most ``new_inputs`` others.
+        Of the sides that a box may get in one feature, only the best is offered. With ``inputs``, a
+        box reads these features and at most ``new_inputs`` others.
         """
         residual = np.ascontiguousarray(residual)
         columns = np.arange(len(self._starts) - 1)
         if inputs is not None and new_inputs == 0:
             columns = np.asarray(sorted(inputs))
-        columns, taken = columns.astype(np.int64), cast(frozenset[Atom], exclude)
+        columns, chosen = columns.astype(np.int64), cast(frozenset[Atom], exclude)
         reach = None if inputs is None else (inputs, new_inputs)
-        stumps = self._refined([()], columns, residual, rule, taken, m, reach)
+        stumps = self._refine([()], columns, residual, rule, chosen, m, reach)
         found = stumps
         if self._pool.depth > 1:
-            parents = self._parents(stumps, taken, residual, reach)
-            if len(columns) > _COLUMNS:
-                best = sorted(stumps, key=lambda atom: (-stumps[atom], atom))[:_COLUMNS]
-                read = {column for atom in (*best, *taken) for column in _columns(atom)}
+            parents = self._parents(stumps, chosen, residual, reach)
+            if len(columns) > _FEATURES_TO_REFINE:
+                best = _heaviest(stumps, _FEATURES_TO_REFINE)
+                read = {column for atom in (*best, *chosen) for column in _columns(atom)}
                 columns = np.asarray(sorted(read), dtype=np.int64)
-            found = stumps | self._refined(parents, columns, residual, rule, taken, m, reach)
+            found = stumps | self._refine(parents, columns, residual, rule, chosen, m, reach)
         ranked = sorted(found.items(), key=lambda pair: (-pair[1], len(pair[0]), pair[0]))
         return ranked[:m]
 
@@ -212,17 +205,17 @@ class PreparedBoxes(Binned):
         residual: np.ndarray,
         reach: Reach | None,
     ) -> list[Atom]:
-        """Return the boxes that may be worth one more comparison."""
-        best = sorted(stumps, key=lambda atom: (-stumps[atom], atom))[:_STUMPS]
+        """Return the boxes to which a round adds one comparison."""
+        best = _heaviest(stumps, _STUMPS_TO_REFINE)
         short = [atom for atom in chosen if len(atom) < self._pool.depth]
         short = [atom for atom in short if _is_within_reach(atom, reach)]
         singles = [*best, *(atom for atom in short if len(atom) == 1)]
         parents = {*short, *singles, *map(_other_side, singles)}
         mass = np.abs(residual).sum(axis=1)
         held = {atom: float(mass[self._inside(atom)].sum()) for atom in parents}
-        return sorted(held, key=lambda atom: (-held[atom], atom))[: self._pool.beam]
+        return _heaviest(held, self._pool.beam)
 
-    def _refined(
+    def _refine(
         self,
         parents: list[Atom],
         columns: np.ndarray,
@@ -232,21 +225,20 @@ class PreparedBoxes(Binned):
         m: int,
         reach: Reach | None = None,
     ) -> dict[Atom, float]:
-        """Return what becomes of ``parents`` by the best new side in each column; the best ``m``.
+        """Return the best ``m`` boxes that ``parents`` become by the best new side in each feature.
 
-        There may be more, which later ones need not be sorted out from.
+        At least ``_FEATURES_TO_REFINE`` are returned, where there are that many.
         """
         from mixnorm.pools.boxes_jit import best_sides, parent_sums
 
         rows = [np.flatnonzero(self._inside(atom) & self._used) for atom in parents]
-        ends = np.concatenate([[0], np.cumsum([len(part) for part in rows])])
-        together = np.concatenate([*rows, np.empty(0, dtype=np.intp)])
+        ends = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        together = np.concatenate([*rows, np.empty(0)], dtype=np.int64, casting="unsafe")
         best = np.zeros((len(parents), len(columns), 3))
         # Of all rows, the upper part has the gradient of the lower with the other sign.
         both = np.asarray([bool(atom) for atom in parents], dtype=bool)
-        together, ends = together.astype(np.int64), ends.astype(np.int64)
         totals = np.empty((len(parents), residual.shape[1]))
-        taken, squared = self._taken(parents, exclude), rule == "l2"
+        taken, squared = self._number_excluded(parents, exclude), rule == "l2"
         most = max(map(len, rows), default=0) * (1 + residual.shape[1])
         with threads_for(len(together) * len(columns) * residual.shape[1]):
             for part in chunks(len(parents), most, parallel=True):
@@ -260,7 +252,7 @@ class PreparedBoxes(Binned):
         scores = best[:, :, 0].reshape(-1)
         for place in np.argsort(-scores, kind="stable").tolist():
             parent, column = divmod(place, len(columns))
-            if scores[place] <= 0.0 or len(found) >= max(m, _COLUMNS):
+            if scores[place] <= 0.0 or len(found) >= max(m, _FEATURES_TO_REFINE):
                 break
             number, upper = best[parent, column, 1:]
             column = int(columns[column])
@@ -270,8 +262,8 @@ class PreparedBoxes(Binned):
                 found.setdefault(atom, float(scores[place]))
         return found
 
-    def _taken(self, parents: list[Atom], exclude: frozenset[Atom]) -> np.ndarray:
-        """Return in the numbers of ``best_sides`` which sides make a box that is not wanted."""
+    def _number_excluded(self, parents: list[Atom], exclude: frozenset[Atom]) -> np.ndarray:
+        """Return the sides that make an excluded box, by the numbers of ``best_sides``."""
         numbers = {atom: number for number, atom in enumerate(parents)}
         found = []
         for atom in exclude:
@@ -296,13 +288,18 @@ class PreparedBoxes(Binned):
         return np.asarray(self._inside(atom)[None, :], dtype=self._dtype)
 
 
+def _heaviest(atoms: dict[Atom, float], most: int) -> list[Atom]:
+    """Return the atoms with the largest numbers, ties in the order of atoms."""
+    return sorted(atoms, key=lambda atom: (-atoms[atom], atom))[:most]
+
+
 def _columns(atom: Atom) -> Iterable[int]:
-    """Return the columns that a box reads, each once."""
+    """Return the features that a box reads, each once."""
     return dict.fromkeys(column for column, _, _ in atom)
 
 
 def _is_within_reach(atom: Atom, reach: Reach | None) -> bool:
-    """Tell whether a box reads no more columns than it may."""
+    """Tell whether a box reads no more features than it may."""
     return reach is None or len(set(_columns(atom)) - reach[0]) <= reach[1]
 
 

@@ -1,4 +1,4 @@
-"""The columns of a table as atoms, alone or in groups."""
+"""Columns: the features as atoms, one by one or in groups."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mixnorm._array import Array, device_of, is_sparse, namespace, tiny, to_numpy
+from mixnorm._array import Array, device_of, follow, is_sparse, namespace, tiny, to_numpy
 from mixnorm.data import ColumnStatistics, Matrix, as_matrix
 from mixnorm.pools.base import (
     Curvature,
@@ -16,37 +16,37 @@ from mixnorm.pools.base import (
     Inputs,
     Offers,
     Pool,
+    PoolData,
     PreparedPool,
     Recent,
-    TrainingData,
     best_places,
     capped_gain,
 )
-from mixnorm.pools.scorers import ColumnScorer
+from mixnorm.pools.scorers import ColumnScorer, Scorer
 
-#: What columns may be divided by.
+#: The names of scales that columns may be divided by.
 SCALES = ("std", "max")
 # Second derivatives count as at least this share of what the mean curvature of all rows gives: a
 # column that varies only where the model is certain could otherwise promise any gain.
 _LEAST_BEND = 0.01
-# Columns kept by a prepared pool; beside a table of 500 columns that is little.
-_RECENT = 16
+# Columns that a prepared pool keeps; beside a table of 500 columns that is little.
+_COLUMNS_TO_KEEP = 16
 
 
 @dataclass
 class Columns(Pool):
-    """The columns of ``X``; with ``groups``, blocks of columns that are chosen together.
+    """The features of ``X``; with ``groups``, features of a group are chosen together.
 
     Parameters
     ----------
     groups : array-like of shape (n_features,), optional
-        A label per column; columns with one label are one atom (the indicators of one category,
-        say). Atoms are numbered in the order in which their labels first appear.
+        A label per feature; features with the same label are one atom (the indicators of one
+        category, for example). Atoms are numbered in the order in which their labels first appear.
     costs : array-like of shape (n_atoms,), or mapping, optional
-        What an atom costs, a positive number: the price of a measurement, say. In the order in
-        which atoms are numbered, or by column number, or by the label of the group. Atoms are then
-        chosen by what they promise per cost: a step gains at least in proportion to the square of
-        an atom's score, so that they are ranked by ``score / sqrt(cost)``.
+        The cost of each atom, a positive number: the price of a measurement, for example. Costs are
+        in the order of atoms, or by feature number, or by the label of the group. Atoms are then
+        ranked by ``score / sqrt(cost)``, because a step gains at least in proportion to the square
+        of an atom's score.
 
     Examples
     --------
@@ -68,18 +68,19 @@ class Columns(Pool):
     plain: ClassVar[bool] = True
     array_api: ClassVar[bool] = True
 
-    def _bound(self, data: TrainingData) -> PreparedColumns:
+    def _bound(self, data: PoolData) -> PreparedColumns:
         """Gather the statistics of the columns; nothing is copied."""
-        X, weight, fit_intercept = data.X, data.weight, data.fit_intercept
+        X, fit_intercept = data.X, data.fit_intercept
+        weight: Any = data.weight  # of the library of X
         matrix = as_matrix(X, data.dtype)
         if weight is None:
-            weight = _ones_like_rows(X, data.dtype)
+            weight = follow(np.ones(X.shape[0]), X, data.dtype)
         found = matrix.statistics(weight)
         if not fit_intercept:
             found = found.about_zero()
         usable = found.high > found.low if fit_intercept else found.largest > 0
         sizes = found.largest if scale_name(data.scale) == "max" else found.deviation
-        # 1/size must be finite, or the column's weight could not be turned outward.
+        # 1/size must be finite, or the weight of the unscaled column would overflow.
         usable = usable & (sizes > 4.0 * np.finfo(sizes.dtype).tiny)
         if not data.scale and len(usable):
             check_unscaled(np.where(usable, found.largest, 0.0), sizes.dtype)
@@ -89,8 +90,8 @@ class Columns(Pool):
         prices = None if self.costs is None else self._prices(self.costs, n_atoms)
         return PreparedColumns(matrix, members, usable, scales, found, weight, prices)
 
-    def _prices(self, costs: Any, n_atoms: int) -> np.ndarray:
-        """Return the costs by atom, checked."""
+    def _prices(self, costs: Sequence[float] | Mapping[Any, float], n_atoms: int) -> np.ndarray:
+        """Return the costs of all atoms; raise for costs that are not allowed."""
         if isinstance(costs, Mapping):
             labels = dict.fromkeys(self.labels(range(n_atoms)))
             missing = [label for label in labels if label not in costs]
@@ -103,7 +104,10 @@ class Columns(Pool):
                     f"the {n_atoms} {kind}s."
                 )
             costs = [costs[label] for label in labels]
-        prices = _numbers(costs)
+        try:
+            prices = np.asarray(to_numpy(costs), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"costs must be numbers, one per column or group: {error}.") from error
         if prices.shape != (n_atoms,):
             raise ValueError(
                 f"costs has shape {prices.shape}, but there are {n_atoms} columns or groups to "
@@ -126,19 +130,19 @@ class Columns(Pool):
         return X[:, index]
 
     def labels(self, atoms: Sequence[int]) -> list[Any]:
-        """Return how to name ``atoms``: by column number, or by the label of the group."""
+        """Return names of ``atoms``: feature numbers, or the labels of groups."""
         if self.groups is None:
             return list(atoms)
         labels = list(dict.fromkeys(_labels(self.groups)))
         return [labels[atom] for atom in atoms]
 
     def describe(self, atom: int, names: Sequence[str]) -> str:
-        """Return an atom in words, for columns of these names."""
+        """Describe an atom in words, for features with these names."""
         index = self.feature_indices([atom], len(names))
         return ", ".join(names[column] for column in index)
 
     def n_columns(self, atom: Any, n_features: int) -> int:
-        """Return how many columns ``atom`` has; raise for what is no atom of such data."""
+        """Return the number of columns of ``atom``; raise a ValueError for anything else."""
         if type(atom) is not int or atom < 0:
             raise ValueError(f"atoms of a Columns pool are whole numbers from 0 up, not {atom!r}")
         index = self.feature_indices([atom], n_features)
@@ -147,16 +151,16 @@ class Columns(Pool):
         return len(index)
 
     def feature_indices(self, atoms: Sequence[int], n_features: int) -> np.ndarray:
-        """Return the columns that ``atoms`` stand for, in order."""
+        """Return the features of ``atoms``, in order."""
         if self.groups is None:
             return np.asarray(list(atoms), dtype=np.intp)
         members = _members(self.groups, n_features)
         parts = [members[atom] for atom in atoms]
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
 
-    def scorer(self, atoms: Sequence[int], weights: np.ndarray, intercept: np.ndarray) -> Any:
-        """Return what computes the scores of rows, straight from the columns."""
-        if not self.plain:  # a subclass makes something of them
+    def scorer(self, atoms: Sequence[int], weights: np.ndarray, intercept: np.ndarray) -> Scorer:
+        """Return a scorer that reads the columns of the data."""
+        if not self.plain:  # a subclass whose columns are others
             return super().scorer(atoms, weights, intercept)
         width = 0 if self.groups is None else len(self.groups)
         return ColumnScorer(self.feature_indices(atoms, width), weights, intercept)
@@ -182,16 +186,16 @@ class PreparedColumns(PreparedPool):
         self._usable = usable
         self._scales = scales
         self._statistics = statistics
-        #: The rows that count, where some do not.
+        #: The rows that count, as a mask; None where all do.
         counts = weight > 0
         self._counts = None if bool(namespace(counts).all(counts)) else counts
-        #: What gradients are divided by; those of columns that cannot be chosen vanish.
+        #: Divisors of gradients; those of columns that cannot be chosen vanish.
         self._divisors = np.where(usable, scales, np.inf).astype(scales.dtype)
         #: Half the largest deviation of each column, in its scale.
         reach = np.where(usable, statistics.half_farthest / scales, 0.5)
         self._reach = reach.astype(scales.dtype)
         self._bends: tuple[Any, Any] = (None, None)
-        self._recent = Recent(_RECENT)
+        self._recent = Recent(_COLUMNS_TO_KEEP)
         self.n_atoms = len(usable) if members is None else len(members)
         self.n_usable = int(np.count_nonzero(usable))
         if members is not None:
@@ -219,8 +223,8 @@ class PreparedColumns(PreparedPool):
 
         The best have the largest gradients by ``rule``: ``"l1"`` (magnitudes summed over the atom's
         columns and outputs) or ``"l2"``. With ``curvature`` they have the largest gains of Newton
-        steps. Where atoms have prices, gains count per price. With ``inputs``, only atoms made of
-        these columns; with ``budget``, only those that cost no more.
+        steps. Where atoms have prices, gains are divided by them. With ``inputs``, atoms consist of
+        these features; with ``budget``, none costs more.
         """
         scores, worth = self._scores(residual, rule, curvature)
         if self._prices is not None:
@@ -230,14 +234,14 @@ class PreparedColumns(PreparedPool):
         if exclude:
             worth[np.fromiter(exclude, dtype=np.intp)] = -np.inf
         if inputs is not None:
-            worth[self._reading_others(inputs)] = -np.inf
+            worth[self._mark_readers_of_others(inputs)] = -np.inf
         found = [(atom, float(scores[atom])) for atom in best_places(worth, m)]
-        if m > 1:  # whoever asks for several will look at their columns
+        if m > 1:  # callers that ask for several read their columns next
             self._recent.gather([atom for atom, _ in found], self._read)
         return found
 
-    def _reading_others(self, inputs: frozenset[int]) -> np.ndarray:
-        """Tell which atoms have a column that is not among ``inputs``."""
+    def _mark_readers_of_others(self, inputs: frozenset[int]) -> np.ndarray:
+        """Tell which atoms have a feature that is not among ``inputs``."""
         other = np.ones(len(self._usable), dtype=bool)
         other[[column for column in inputs if 0 <= column < len(other)]] = False
         if self._members is None:
@@ -249,7 +253,7 @@ class PreparedColumns(PreparedPool):
         return self._recent.gather([atom], self._read)[0]
 
     def _read(self, atoms: list[int]) -> list[Any]:
-        """Return the scaled columns of ``atoms``, all read in one go."""
+        """Return the scaled columns of ``atoms``, all read at once."""
         parts = [self._index(atom) for atom in atoms]
         index = [column for part in parts for column in part]
         rows = self._matrix.column_rows(index)
@@ -261,27 +265,27 @@ class PreparedColumns(PreparedPool):
         return [rows[end - len(part) : end, :] for part, end in zip(parts, ends, strict=True)]
 
     def _index(self, atom: int) -> list[int]:
-        """Return the columns that ``atom`` stands for."""
+        """Return the features of ``atom``."""
         return [atom] if self._members is None else self._members[atom].tolist()
 
     def inputs(self, atom: int) -> frozenset[int]:
-        """Return the columns of the data that ``atom`` reads."""
+        """Return the features that ``atom`` reads."""
         return frozenset(self._index(atom))
 
     def price(self, atom: int) -> float:
-        """Return what ``atom`` costs."""
+        """Return the price of ``atom``."""
         return 1.0 if self._prices is None else float(self._prices[atom])
 
     def scale(self, atom: int) -> np.ndarray:
-        """Return what the columns of ``atom`` were divided by."""
+        """Return the divisors of the columns of ``atom``."""
         return np.asarray(self._scales[self._index(atom)])
 
     def _scores(
-        self, residual: Array, rule: str, curvature: Curvature | None
+        self, residual: Any, rule: str, curvature: Curvature | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return by atom the norm of its gradient, and the gain of a step on it.
 
-        Without a curvature the gain is taken to go with the square of the norm.
+        Without a curvature, the square of the norm is taken as the gain.
         """
         gradient = self._matrix.gradient(residual)
         xp = namespace(gradient)
@@ -295,15 +299,15 @@ class PreparedColumns(PreparedPool):
         if curvature is None:
             return scores, scores * scores
         gains = 0.5 * squares / self._bend(curvature)
-        # A column has an effect where it is large. What it can touch of the residual is told from
-        # its gradient, at most twice that, as the signs of the residual may differ.
+        # A column has an effect where it is large. The part of the residual that it can change is
+        # estimated from its gradient, at most twice that, as the signs of the residual may differ.
         errors = xp.sum(xp.abs(residual), axis=0)
         reach = xp.asarray(self._reach, device=device_of(gradient))[:, None]
         limits = curvature.loss_per_error * xp.minimum(xp.abs(gradient) / reach, errors[None, :])
         return scores, self._by_atom(capped_gain(gains.T, limits.T))
 
-    def _by_atom(self, values: Any) -> np.ndarray:
-        """Add up what columns are worth over those of an atom; nothing where one cannot vary."""
+    def _by_atom(self, values: Array) -> np.ndarray:
+        """Add up values of columns over those of an atom; columns that cannot be chosen add 0."""
         found = np.where(self._usable, to_numpy(values), 0.0)
         if self._members is None:
             return found
@@ -312,13 +316,13 @@ class PreparedColumns(PreparedPool):
     def _bend(self, curvature: Curvature) -> Any:
         """Return the second derivatives in the weights of each column, ``(n_features, n_outputs)``.
 
-        After the intercept, if there is one, has followed (:eq:`score-statistic`).
+        The intercept, if there is one, is at its optimum for each weight (:eq:`score-statistic`).
         """
         weights = curvature.weights
         if self._bends[0] is not weights:
             self._bends = (None, None)  # freed before the new ones are made
             self._bends = (weights, self._second_derivatives(curvature))
-        # What cannot vary has no second derivative, nor a gradient.
+        # A constant column has neither a second derivative nor a gradient.
         return self._bends[1] + (curvature.ridge + tiny(weights))
 
     def _second_derivatives(self, curvature: Curvature) -> Any:
@@ -329,15 +333,15 @@ class PreparedColumns(PreparedPool):
         if curvature.intercept:
             bend = bend - first**2 / (total + tiny(weights))
         bend = xp.where(bend > 0.0, bend, xp.zeros_like(bend))
-        # Squares on rows that the sample lacks count with the mean curvature of all rows.
+        # Squares on rows outside the sample count with the mean curvature of all rows.
         spread = xp.asarray(self._statistics.deviation / self._divisors, device=device)
         lacking = spread * spread - seen
         lacking = xp.where(lacking > 0.0, lacking, xp.zeros_like(lacking))
         return bend + (lacking + _LEAST_BEND * spread * spread)[:, None] * total
 
 
-def scale_name(scale: Any) -> str:
-    """Return ``"std"``, ``"max"``, or an empty text for columns as they are.
+def scale_name(scale: bool | str) -> str:
+    """Return ``"std"``, ``"max"``, or an empty text for columns that are not scaled.
 
     Examples
     --------
@@ -352,10 +356,10 @@ def scale_name(scale: Any) -> str:
 
 
 def check_unscaled(largest: np.ndarray, dtype: Any) -> None:
-    """Raise where columns that are not divided by anything are too large or too small.
+    """Raise where columns that are not scaled are too large or too small.
 
-    A step along a gradient goes with the square of a column, and its curvature with the fourth
-    power. Columns that are zero, or not used, have a ``largest`` of zero and are left out.
+    A step along a gradient grows with the square of a column, and its curvature with the fourth
+    power. Columns that are zero, or not used, have a ``largest`` of zero and are not checked.
     """
     most = float(np.finfo(dtype).max) ** 0.25
     for column in (np.argmax(largest), np.argmin(np.where(largest > 0, largest, np.inf))):
@@ -368,29 +372,14 @@ def check_unscaled(largest: np.ndarray, dtype: Any) -> None:
             )
 
 
-def _ones_like_rows(X: Array, dtype: Any) -> Any:
-    if is_sparse(X):
-        return np.ones(X.shape[0], dtype=dtype)
-    return namespace(X).ones((X.shape[0],), dtype=dtype, device=device_of(X))
-
-
-def _numbers(costs: Any) -> np.ndarray:
-    """Return costs as an array of floats."""
-    try:
-        prices = np.asarray(to_numpy(costs), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"costs must be numbers, one per column or group: {error}.") from error
-    return prices
-
-
-def _labels(groups: Any) -> list[Hashable]:
-    """Return group labels as Python values, whatever they came in."""
+def _labels(groups: Sequence[Hashable]) -> list[Hashable]:
+    """Return group labels as Python values, whatever array they are in."""
     to_list = getattr(groups, "tolist", None)
     return list(groups if to_list is None else to_list())
 
 
 def _members(groups: Sequence[Hashable], n_features: int) -> list[np.ndarray]:
-    """Return the columns of each group, in the order in which the groups first appear."""
+    """Return the features of each group, in the order in which the groups first appear."""
     labels = _labels(groups)
     if any(label is None or label != label for label in labels):  # NaN is not itself
         raise ValueError("groups has missing labels (None or NaN); give every column a label.")

@@ -1,4 +1,4 @@
-"""Pools of the user's own, without a base class, made to look like those of this package."""
+"""Pools of the user's own: adapters for objects without a base class of this package."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import inspect
 from dataclasses import dataclass
 from typing import Any
 
-from mixnorm._array import Array, MatrixLike
+from mixnorm._array import Array
 from mixnorm._params import Parameters
 from mixnorm.pools.base import Offers, Pool, PreparedPool
 
 _POOL_NEEDS = ("prepare", "evaluate", "feature_indices", "n_columns")
 _PREPARED_NEEDS = ("top", "columns")
-# What is asked of the user's object where it has it, and of the base class otherwise.
+# Attributes taken from the user's object where it has them, and from the base class otherwise.
 _POOL_MAY_HAVE = {name for name in set(dir(Pool)) - set(dir(Parameters)) if name[0] != "_"}
 _POOL_MAY_HAVE -= {"given", "member", "prepare"}
 _PREPARED_MAY_HAVE = {"n_usable", "top", "columns", "scale", "inputs", "price", "adjust"}
@@ -20,27 +20,27 @@ _PREPARED_MAY_HAVE |= {"takes_curvature", "counts_inputs"}
 
 
 def as_pool(pool: Any, name: str = "") -> Pool:
-    """Return a pool with all methods: the object itself, or one that asks it.
+    """Return a pool with all methods: the object itself, or an adapter.
 
     Parameters
     ----------
     pool : object
         A pool of this package, or an object with the methods that a pool must have.
     name : str
-        What stands before the object in errors, ``"pool="`` say.
+        Text before the object in errors, ``"pool="`` for example.
     """
     if isinstance(pool, Pool):
         return pool
     if isinstance(pool, type) or not _has(pool, "prepare"):
         raise TypeError(
-            f"{name}{pool!r} is no pool; give an object of mixnorm.pools, Columns() say."
+            f"{name}{pool!r} is not a pool; give an object of mixnorm.pools, such as Columns()."
         )
     _check_has(pool, _POOL_NEEDS, "a pool")
     return OwnPool(pool)
 
 
 def as_prepared(prepared: Any) -> PreparedPool:
-    """Return a pool bound to data, with all methods: the object itself, or one that asks it."""
+    """Return a pool bound to data, with all methods: the object itself, or an adapter."""
     if isinstance(prepared, PreparedPool):
         return prepared
     _check_has(prepared, _PREPARED_NEEDS, "a pool bound to data")
@@ -50,7 +50,7 @@ def as_prepared(prepared: Any) -> PreparedPool:
 def bind(pool: Any, X: Array, **options: Any) -> PreparedPool:
     """Bind any pool to data; ``options`` are the keywords of :meth:`Pool.prepare`.
 
-    The result knows the pool that evaluates its atoms on other data.
+    The ``pool`` of the result evaluates its atoms on other data.
     """
     pool = as_pool(pool)
     prepared = as_prepared(pool.prepare(X, **options))
@@ -61,12 +61,12 @@ def bind(pool: Any, X: Array, **options: Any) -> PreparedPool:
 
 @dataclass(repr=False)
 class OwnPool(Pool):
-    """A user's object as a pool.
+    """Adapter that makes a user's object a pool.
 
     Parameters
     ----------
     own : object
-        What has the methods that a pool must have, and some that it may have.
+        The object, with the methods that a pool must have, and some that it may have.
     """
 
     own: Any
@@ -84,8 +84,8 @@ class OwnPool(Pool):
         """The user's object."""
         return self.own
 
-    def prepare(self, X: MatrixLike, *, random_state: Any = None, **options: Any) -> Any:
-        """Bind the pool to data; with the ``random_state`` if it takes one."""
+    def prepare(self, X: Array, *, random_state: Any = None, **options: Any) -> Any:
+        """Bind the pool to data, with the ``random_state`` if it accepts one."""
         takes = "random_state" in inspect.signature(self.own.prepare).parameters
         if takes or getattr(self.own, "draws", False):
             options["random_state"] = random_state
@@ -93,12 +93,12 @@ class OwnPool(Pool):
 
 
 class OwnPrepared(PreparedPool):
-    """A user's object as a pool bound to data.
+    """Adapter that makes a user's object a pool bound to data.
 
     Parameters
     ----------
     own : object
-        What has ``top``, ``columns``, and some of the other methods.
+        The object, with ``top``, ``columns``, and some of the other methods.
     """
 
     def __init__(self, own: Any) -> None:
@@ -127,19 +127,19 @@ class OwnPrepared(PreparedPool):
 
     @property
     def tells_inputs(self) -> bool:
-        """Whether the object, or its pool, knows the columns that an atom reads."""
+        """Whether the object, or its pool, knows the features that an atom reads."""
         return _has(self.own, "inputs") or self.pool is not None
 
     def shortlist(self, *args: Any, **limits: Any) -> Offers:
-        """Return the object's shortlist; its best atoms, where it has none of its own."""
+        """Return the object's shortlist, or its best atoms if it has no such method."""
         method = getattr(self.own, "shortlist", None)
-        # An object that passes requests on to a pool of this package finds the default there.
+        # An object that delegates to a pool of this package finds the default there.
         own = getattr(method, "__func__", method) is not PreparedPool.shortlist
         found: Offers = (method if method and own else self.own.top)(*args, **limits)
         return found
 
     def _can(self, method: str, flag: str) -> bool:
-        """Tell whether the object has a method, also where it passes requests on to others."""
+        """Tell whether the object has a method, also where it delegates to another object."""
         if method in dir(self.own):
             return True
         return bool(getattr(self.own, flag, _has(self.own, method)))
@@ -155,5 +155,5 @@ def _check_has(own: Any, names: tuple[str, ...], what: str) -> None:
 
 
 def _has(own: Any, name: str) -> bool:
-    """Tell whether an object has an attribute, also where it passes requests on to others."""
+    """Tell whether an object has an attribute, also where it delegates to another object."""
     return hasattr(own, name)

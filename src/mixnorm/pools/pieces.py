@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -12,40 +11,40 @@ import numpy as np
 
 from mixnorm._array import Array, to_dense
 from mixnorm._chunks import chunk_size, chunks
-from mixnorm._distinct import distinct, drawn
+from mixnorm._distinct import draw_rows, find_distinct_rows
 from mixnorm._linear import linear_scores
 from mixnorm._threads import threads_for
 from mixnorm.pools.base import (
+    ROUNDING_OF_SHARES,
     Cost,
     Excluded,
     Inputs,
     Offers,
     Pool,
+    PoolData,
     PreparedPool,
-    TrainingData,
     best_of_each,
     best_places,
     check_numpy,
     check_whole,
+    cluster_centres,
     working_dtype,
 )
 from mixnorm.pools.columns import check_unscaled
 from mixnorm.pools.scorers import Scorer
 
-# Codes of rings are bytes, and one more than there are radii is needed.
+# Codes of rings are bytes, one more than there are radii.
 _MOST_RADII = 255
-# Squared distances keep all their digits where columns vary by more than this.
+# Squared distances keep all their digits where features vary by more than this.
 _NARROWEST = 1e-130
-# Centres are clustered from this many rows for each.
+# Rows for each centre that k-means is given.
 _ROWS_PER_CENTRE = 64
-# Shares of rows that differ by less are the same.
-_ROUNDING = 1e-9
-# Distances held at a time while radii are found.
+# Distances in memory at a time while radii are found.
 _DISTANCES = 1 << 23
-# Centres at most that one thread works on at a time: rows that they share stay in its cache.
-_TOGETHER = 8
-# Rows whose distances from a centre are found at a time: some megabytes.
-_ROWS = 1 << 14
+# Most centres that one thread works on at a time: their common rows stay in its cache.
+_CENTRES_PER_THREAD = 8
+# Rows whose distances from a centre a scorer computes at a time: some megabytes.
+_ROWS_OF_DISTANCES = 1 << 14
 
 Atom = tuple[tuple[float, ...], float]
 
@@ -54,30 +53,30 @@ Atom = tuple[tuple[float, ...], float]
 class Pieces(Pool):
     r"""Pieces of piecewise linear functions: :math:`1[\|v - c\| < r]\,[v, 1]`.
 
-    An atom ``(centre, radius)`` is a group of one column more than the data have: the columns of
-    the data and a constant, all of them zero outside the ball.
+    An atom ``(centre, radius)`` has one column for each feature and a constant one, all of them
+    zero outside the ball.
 
     Parameters
     ----------
     n_centers : int, default=1500
-        Candidate centres, by k-means; the rows themselves if they are no more.
+        Candidate centres, by k-means; the rows themselves where there are no more.
     n_radii : int, default=35
         Candidate radii of each centre: quantiles of the distances of the rows from it.
 
     Notes
     -----
-    Distances take all columns as they are, so put them on one scale first. A round costs
-    ``n (d + 1) k`` multiplications per centre, for ``d`` columns and ``k`` outputs: rows are sorted
-    by distance once, and the gradients of rings are added up. Kept are a byte per row and centre,
-    and ``d + 1`` numbers per centre and radius; and two copies of the data. A sparse table is made
-    dense. ``random_state`` is the seed of the clustering.
+    Distances use all features as they are, so scale them first. A round costs ``n (d + 1) k``
+    multiplications per centre, for ``n`` rows, ``d`` features and ``k`` outputs: rows are sorted by
+    distance once, and the gradients of rings are added up. Memory holds a byte per row and centre,
+    ``d + 1`` numbers per centre and radius, and two copies of the data. Sparse data are made dense.
+    ``random_state`` is the seed of the clustering.
 
     With all scales but False, each column of a piece is divided by its largest magnitude: a piece
-    is local, and keeps the range of its rows. No ball holds all rows, so that ``fit_intercept`` has
-    no effect.
+    is local, and keeps the range of its rows. No ball holds all rows, so ``fit_intercept`` has no
+    effect.
 
-    Whether a row lies inside is decided in double precision, column after column and each row for
-    itself, so that it comes out the same on any batch of rows and in either precision of the data.
+    Whether a row lies inside is computed in double precision, feature by feature and row by row, so
+    the answer does not depend on the other rows or on the precision of the data.
 
     References
     ----------
@@ -97,7 +96,7 @@ class Pieces(Pool):
     n_centers: int = 1500
     n_radii: int = 35
 
-    def _bound(self, data: TrainingData) -> PreparedPieces:
+    def _bound(self, data: PoolData) -> PreparedPieces:
         """Find centres and radii, and sort rows into rings."""
         check_whole(self.n_centers, "Pieces(n_centers")
         check_whole(self.n_radii, "Pieces(n_radii", most=_MOST_RADII)
@@ -106,37 +105,27 @@ class Pieces(Pool):
         _check_sizes(rows)
         if not data.scale and rows.size:
             check_unscaled(np.abs(rows).max(axis=1), rows.dtype)
-        centres = self._centres(rows.T, data.shares, data.random_state)
-        dtype, scale = np.dtype(data.dtype), bool(data.scale)
-        return PreparedPieces(
-            by_column, data.used, data.shares, centres, self.n_radii, dtype, scale
-        )
+        return PreparedPieces(by_column, data, self._centres(rows.T, data), self.n_radii)
 
-    def _centres(self, rows: np.ndarray, weight: Array, random_state: Any) -> np.ndarray:
+    def _centres(self, rows: np.ndarray, data: PoolData) -> np.ndarray:
         """Return centres, one per row, all different.
 
-        They are found among distinct rows, sorted by value: neither copies nor the order of rows
-        matter, only weights do.
+        Rows are made distinct and sorted by value first, so that neither copies nor the order of
+        rows matter, only weights do.
         """
-        first, which = distinct([np.ascontiguousarray(rows)])
-        rows, weight = rows[first], np.bincount(which, weight)
+        first, which = find_distinct_rows([np.ascontiguousarray(rows)])
+        rows, weight = rows[first], np.bincount(which, data.shares)
         if len(rows) <= self.n_centers:
             return np.unique(rows, axis=0).astype(np.float64)
-        from sklearn.cluster import KMeans
-        from sklearn.exceptions import ConvergenceWarning
         from sklearn.utils import check_random_state
 
-        rng = check_random_state(random_state)
+        rng = check_random_state(data.random_state)
         if len(rows) > _ROWS_PER_CENTRE * self.n_centers:
             generator = np.random.default_rng(rng.randint(2**31))
-            chosen = drawn(weight, _ROWS_PER_CENTRE * self.n_centers, generator)
+            chosen = draw_rows(weight, _ROWS_PER_CENTRE * self.n_centers, generator)
             rows, weight = rows[chosen], np.ones(len(chosen))  # weights are in the draw
-        # A careful start costs more than all iterations, and such many centres do not need it.
-        clusters = KMeans(self.n_centers, init="random", n_init=1, max_iter=20, random_state=rng)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than centres
-            clusters.fit(np.ascontiguousarray(rows), sample_weight=weight)
-        return np.unique(_round_centres(clusters.cluster_centers_.astype(np.float64)), axis=0)
+        centres = cluster_centres(rows, weight, self.n_centers, rng).astype(np.float64)
+        return np.unique(_round_centres(centres), axis=0)
 
     def evaluate(self, X: Array, atoms: Sequence[Atom]) -> np.ndarray:
         """Return the pieces on new data: ``(n_samples, n_atoms * (n_features + 1))``."""
@@ -150,34 +139,33 @@ class Pieces(Pool):
             values[inside, place, d] = 1.0
         return values.reshape(n_samples, -1)
 
-    def scorer(self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray) -> Any:
-        """Return what computes the scores of rows without making the columns first."""
+    def scorer(self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray) -> Scorer:
+        """Return a scorer that does not make the columns."""
         return PieceScorer(atoms, weights, intercept)
 
     def describe(self, atom: Atom, names: Sequence[str]) -> str:
-        """Return an atom in words, for columns of these names.
+        """Describe an atom in words, for features with these names.
 
-        A name may tell itself what a value is (``at``), in units of its own.
+        A name with a method ``at`` describes a value in its own units.
         """
         centre, radius = atom
-        shown = [
-            _coordinate(name, value) for name, value in zip(names[:3], centre[:3], strict=True)
-        ]
+        shown = list(map(_describe_coordinate, names[:3], centre[:3]))
         rest = ", …" if len(centre) > 3 else ""
         return f"within {radius:.3g} of ({', '.join(shown)}{rest})"
 
     def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
-        """Return the columns that ``atoms`` read: all, for each of them."""
+        """Return the features that ``atoms`` read: all, for each of them."""
         return np.tile(np.arange(n_features, dtype=np.intp), len(atoms))
 
     def cost(self, atom: Atom, n_features: int) -> Cost:
-        """Return what a row costs before the weights: a distance, and one comparison."""
+        """Return the operations that a piece takes: a distance and one comparison."""
         return Cost(n_features, 1)
 
     def n_columns(self, atom: Any, n_features: int) -> int:
-        """Return one more than there are columns; raise for what is no piece of such data."""
+        """Return ``n_features + 1``; raise a ValueError for anything but a piece of such data."""
         good = type(atom) is tuple and len(atom) == 2 and type(atom[0]) is tuple
-        good = good and len(atom[0]) == n_features and _are_finite([*atom[0], atom[1]])
+        good = good and len(atom[0]) == n_features
+        good = good and all(type(x) is float and math.isfinite(x) for x in (*atom[0], atom[1]))
         if not good or not atom[1] > 0.0:
             raise ValueError(
                 f"atoms of a Pieces pool are pairs of a centre of {n_features} numbers and a "
@@ -192,49 +180,37 @@ class PreparedPieces(PreparedPool):
     Parameters
     ----------
     by_column : array of shape (n_features, n_samples)
-        The data.
-    used : array of shape (n_samples,)
-        Which rows count.
-    shares : array of shape (n_used,), optional
-        The weights of these, which sum to one, unless all are alike.
+        The features in double precision or in that of the data.
+    data : PoolData
+        The data. With all scales but False, columns are divided by their largest magnitudes.
     centres : array of shape (n_centres, n_features)
         The centres.
     n_radii : int
-        Radii to find for each.
-    dtype : dtype
-        Of the columns handed out.
-    scale : bool
-        Whether columns are divided by their largest magnitudes.
+        Number of radii of each centre.
     """
 
     def __init__(
-        self,
-        by_column: np.ndarray,
-        used: np.ndarray,
-        shares: np.ndarray | None,
-        centres: np.ndarray,
-        n_radii: int,
-        dtype: Any,
-        scale: bool,
+        self, by_column: np.ndarray, data: PoolData, centres: np.ndarray, n_radii: int
     ) -> None:
-        self._by_column, self._dtype, self._scale = by_column, dtype, scale
-        self._used = None if used.all() else np.flatnonzero(used)
+        self._by_column, self._scale = by_column, bool(data.scale)
+        self._dtype = np.dtype(data.dtype)
+        self._used = None if data.used.all() else np.flatnonzero(data.used)
         rows = by_column if self._used is None else by_column[:, self._used]
-        #: The rows that count, with a constant; zeros fill columns up to eights, and a row of them
-        #: fills groups of rows up.
-        self._table = np.zeros((rows.shape[1] + 1, len(rows) // 8 * 8 + 8), dtype=dtype)
+        #: The rows that count, with a constant. Compiled code works on eight numbers at a time:
+        #: columns of zeros pad each row, and a row of zeros pads groups of rows.
+        self._table = np.zeros((rows.shape[1] + 1, len(rows) // 8 * 8 + 8), dtype=self._dtype)
         self._table[:-1, : len(rows)] = rows.T
         self._table[:-1, len(rows)] = 1.0
         self._centres = [tuple(centre) for centre in centres.tolist()]
         self._numbers = {centre: number for number, centre in enumerate(self._centres)}
-        self._find_rings(rows, shares, centres, n_radii)
+        self._find_rings(rows, data.shares, centres, n_radii)
         self._scales: dict[Atom, np.ndarray] = {}
         self.n_usable = int(np.count_nonzero(self._usable))
 
     def _find_rings(
         self, rows: np.ndarray, shares: np.ndarray | None, centres: np.ndarray, n_radii: int
     ) -> None:
-        """Find radii, the ring that each row lies in, and the scales of all pieces' columns."""
+        """Find the radii, the ring that each row lies in, and the scales of all columns."""
         from mixnorm.pools.pieces_jit import sort_into_rings, squared_distances
 
         n_samples, n_centres = rows.shape[1], len(centres)
@@ -274,16 +250,14 @@ class PreparedPieces(PreparedPool):
         return self._offers_at(best_of_each(scores, m), scores.reshape(-1))
 
     def _offers_at(self, places: Iterable[int], scores: np.ndarray) -> Offers:
-        n_radii = self._radii.shape[1]
-        found = []
-        for place in places:
-            centre, ball = divmod(place, n_radii)
-            atom = (self._centres[centre], float(self._radii[centre, ball]))
-            found.append((atom, float(scores[place])))
-        return found
+        balls = [(place, *divmod(place, self._radii.shape[1])) for place in places]
+        return [
+            ((self._centres[centre], float(self._radii[centre, ball])), float(scores[place]))
+            for place, centre, ball in balls
+        ]
 
     def _scores(self, residual: Array, rule: str, exclude: Excluded, inputs: Inputs) -> np.ndarray:
-        """Return the scores by centre and radius; zero for pieces that are not wanted."""
+        """Return the scores by centre and radius, zero for pieces that are excluded."""
         from mixnorm.pools.pieces_jit import ball_norms
 
         scores = np.zeros(self._radii.shape)
@@ -294,8 +268,8 @@ class PreparedPieces(PreparedPool):
         padded[:-1] = residual
         codes, table, inverse, squared = self._codes, self._table, self._inverse, rule == "l2"
         work = table.size * padded.shape[1]
-        each = work // 32  # these are done many at once, from the cache
-        together = chunk_size(_TOGETHER, each)
+        each = work // 32  # many operations run at once, on numbers in the cache
+        together = chunk_size(_CENTRES_PER_THREAD, each)
         with threads_for(len(codes) * work):
             for some in chunks(len(codes), each, parallel=True):
                 ball_norms(
@@ -322,14 +296,14 @@ class PreparedPieces(PreparedPool):
         return rows
 
     def scale(self, atom: Atom) -> np.ndarray:
-        """Return what the columns of a piece were divided by."""
+        """Return the divisors of the columns of a piece."""
         if atom not in self._scales:
             self.columns(atom)
         return self._scales[atom]
 
 
 class PieceScorer(Scorer):
-    """Scores of pieces: each adds its linear function to the rows in its ball.
+    """Scorer for pieces: each adds its linear function to the rows in its ball.
 
     Parameters
     ----------
@@ -343,17 +317,17 @@ class PieceScorer(Scorer):
 
     def __init__(self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray) -> None:
         self._atoms = list(atoms)
-        # In double: the order of sums of single precision would show.
+        # In double precision: sums in single precision would depend on their order.
         self._intercept, weights = intercept.astype(np.float64), weights.astype(np.float64)
         shape = (len(self._atoms), -1, weights.shape[1])
         self._weights = weights.reshape(shape) if self._atoms else weights[None]
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        """Return the scores of some rows: ``(n_samples, n_outputs)``."""
+        """Return the scores of rows: ``(n_samples, n_outputs)``."""
         scores = np.repeat(self._intercept[None, :], len(X), axis=0)
         values = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-        for start in range(0, len(X), _ROWS):
-            rows = np.ascontiguousarray(values[start : start + _ROWS])
+        for start in range(0, len(X), _ROWS_OF_DISTANCES):
+            rows = np.ascontiguousarray(values[start : start + _ROWS_OF_DISTANCES])
             by_column = np.ascontiguousarray(rows.T)
             for atom, weights in zip(self._atoms, self._weights, strict=False):
                 held = np.flatnonzero(_inside(by_column, atom))
@@ -361,14 +335,14 @@ class PieceScorer(Scorer):
         return scores
 
 
-def _coordinate(name: Any, value: float) -> str:
-    """Return a value of a column in words; a name may know how, in units of its own (``at``)."""
-    in_words = getattr(name, "at", None)
-    return f"{name} {value:.3g}" if in_words is None else in_words(value)
+def _describe_coordinate(name: str, value: float) -> str:
+    """Describe a value of a feature; a name with a method ``at`` does so itself."""
+    describe = getattr(name, "at", None)
+    return f"{name} {value:.3g}" if describe is None else describe(value)
 
 
 def _by_column(X: Array) -> np.ndarray:
-    """Return the columns of a table as contiguous rows, in its working dtype."""
+    """Return the features as contiguous rows, in the working dtype of the data."""
     return np.array(to_dense(X).T, dtype=working_dtype(X), order="C")
 
 
@@ -379,9 +353,9 @@ def _inside(by_column: np.ndarray, atom: Atom) -> np.ndarray:
 
 
 def _squared_distances(by_column: np.ndarray, centre: Sequence[float]) -> np.ndarray:
-    """Return the squared distances from a centre, added up column after column."""
+    """Return the squared distances from a centre, added up feature by feature."""
     total = np.zeros(by_column.shape[1])
-    with np.errstate(over="ignore"):  # new data may lie anywhere; infinitely far is outside
+    with np.errstate(over="ignore"):  # new data may be huge; an infinite distance is outside
         for column, value in zip(by_column, centre, strict=True):
             gap = np.subtract(column, value, dtype=np.float64)
             total += np.multiply(gap, gap, out=gap)
@@ -389,15 +363,14 @@ def _squared_distances(by_column: np.ndarray, centre: Sequence[float]) -> np.nda
 
 
 def _radii(squared: np.ndarray, n_radii: int, shares: np.ndarray | None) -> np.ndarray:
-    """Return radii for each row of squared distances: half-way after each quantile.
+    """Return radii for each row of squared distances, half-way between a quantile and the next.
 
-    Entries count by their ``shares``, or all alike.
-
-    Infinite where no distance is larger: a ball has always something outside.
+    Distances are weighted by their ``shares``. A radius is infinite where no distance is larger:
+    there is always a row outside a ball.
     """
     n_samples = squared.shape[1]
     levels = np.arange(1, n_radii + 1) / (n_radii + 1)
-    reached = np.ceil((levels - _ROUNDING) * n_samples).astype(np.intp) - 1
+    reached = np.ceil((levels - ROUNDING_OF_SHARES) * n_samples).astype(np.intp) - 1
     radii = np.empty((len(squared), n_radii))
     for row, distances in zip(radii, squared, strict=True):
         if shares is None:
@@ -405,7 +378,7 @@ def _radii(squared: np.ndarray, n_radii: int, shares: np.ndarray | None) -> np.n
         else:
             order = np.argsort(distances, kind="stable")
             ordered = distances[order]
-            reached = np.searchsorted(np.cumsum(shares[order]), levels - _ROUNDING)
+            reached = np.searchsorted(np.cumsum(shares[order]), levels - ROUNDING_OF_SHARES)
         last = ordered[reached]
         place = np.searchsorted(ordered, last, side="right")
         following = ordered[np.minimum(place, n_samples - 1)]
@@ -416,13 +389,13 @@ def _radii(squared: np.ndarray, n_radii: int, shares: np.ndarray | None) -> np.n
 
 
 def _scales(largest: np.ndarray, scale: bool) -> np.ndarray:
-    """Return what to divide columns by: their largest magnitudes, one where that is nothing."""
+    """Return the divisors of columns: their largest magnitudes, or one where that is zero."""
     good = largest > 4.0 * np.finfo(largest.dtype).tiny
     return np.where(good & scale, largest, largest.dtype.type(1.0))
 
 
 def _round_centres(centres: np.ndarray) -> np.ndarray:
-    """Return centres with some four digits of each column's spread: short to print and store."""
+    """Round centres to some four digits of each feature's spread: short to print and store."""
     spread = np.ptp(centres, axis=0)
     for column, width in zip(centres.T, spread, strict=True):
         if width > 0:
@@ -447,7 +420,3 @@ def _check_sizes(by_column: np.ndarray) -> None:
             f"The columns of X vary by {widest:.3g} at most, so that squared distances vanish; "
             "Pieces needs columns of comparable size. Scale them first (StandardScaler)."
         )
-
-
-def _are_finite(values: list[Any]) -> bool:
-    return all(type(value) is float and math.isfinite(value) for value in values)

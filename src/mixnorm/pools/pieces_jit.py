@@ -8,7 +8,7 @@ from numba import njit, prange
 from mixnorm._loops import loop
 
 # Samples that one thread works on at a time: their rows stay in its cache.
-_SAMPLES = 2048
+_SAMPLES_IN_CACHE = 2048
 
 
 # No contraction of products and sums here: the results are those of NumPy, bit for bit.
@@ -17,11 +17,11 @@ def squared_distances(by_column, centres, distances):  # type: ignore[no-untyped
     """Write the squared distances of all samples from all centres into ``distances``."""
     n_columns, n_samples = by_column.shape
     for c in prange(len(centres)):
-        for start in range(0, n_samples, _SAMPLES):
-            total = distances[c, start : start + _SAMPLES]
+        for start in range(0, n_samples, _SAMPLES_IN_CACHE):
+            total = distances[c, start : start + _SAMPLES_IN_CACHE]
             total[:] = 0.0
             for j in range(n_columns):
-                column, value = by_column[j, start : start + _SAMPLES], centres[c, j]
+                column, value = by_column[j, start : start + _SAMPLES_IN_CACHE], centres[c, j]
                 for i in range(len(total)):
                     gap = column[i] - value
                     total[i] += gap * gap
@@ -65,11 +65,11 @@ def ball_norms(codes, table, residual, inverse, squared, together, norms):  # ty
     for block in prange((n_centres + together - 1) // together):
         first, last = block * together, min(block * together + together, n_centres)
         rings = np.zeros((last - first, n_balls, n_outputs, width), dtype=table.dtype)
-        order = np.empty(_SAMPLES + 8 * (n_balls + 1), dtype=np.int64)
+        order = np.empty(_SAMPLES_IN_CACHE + 8 * (n_balls + 1), dtype=np.int64)
         starts = np.empty(n_balls + 2, dtype=np.int64)
         ends = np.empty(n_balls + 1, dtype=np.int64)
-        for start in range(0, n_samples, _SAMPLES):
-            stop = min(start + _SAMPLES, n_samples)
+        for start in range(0, n_samples, _SAMPLES_IN_CACHE):
+            stop = min(start + _SAMPLES_IN_CACHE, n_samples)
             for c in range(first, last):
                 _sort(codes[c, start:stop], start, n_samples, order, starts, ends)
                 for q in range(n_balls):

@@ -1,30 +1,29 @@
-"""Columns divided by powers of two, and sums over all products of two of them."""
+"""Features divided by powers of two, and sums over all products of two of them."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from mixnorm._array import Array
 from mixnorm._chunks import chunks
 from mixnorm._threads import threads_for
 from mixnorm.data import Matrix, SparseMatrix
 
-# Rows of one matrix product: columns times outputs. Fewer, and BLAS does not reach its speed.
-_STACK = 512
-# Samples of one matrix product: the weighted columns of a block take some megabytes.
-_SAMPLES = 4096
-# A sparse table with a larger share of entries than this is multiplied faster as a dense one.
+# Rows of one matrix product: features times outputs. BLAS is slower with fewer.
+_ROWS_PER_PRODUCT = 512
+# Samples of one matrix product: the weighted features of a block take some megabytes.
+_SAMPLES_PER_PRODUCT = 4096
+# Sparse data with a larger share of entries than this are multiplied faster as dense data.
 _DENSE_FROM = 0.1
+# Entries of a block of sums over rows, for sparse data.
+_SUMS_PER_BLOCK = 1 << 22
 
-# Entries of a block of sums over rows, for a sparse table.
-_BLOCK_ENTRIES = 1 << 22
 
-
-class Table:
-    """Columns divided by powers of two."""
+class _Reduced:
+    """Features divided by powers of two."""
 
     exponents: np.ndarray
 
@@ -35,14 +34,14 @@ class Table:
         return np.concatenate([*parts, powers[:0]])
 
 
-class DenseTable(Table):
-    """The columns of a dense table as rows."""
+class DenseFeatures(_Reduced):
+    """Features as rows of a dense array."""
 
     def __init__(self, Z: np.ndarray, exponents: np.ndarray) -> None:
         self._Z, self.exponents = Z, exponents
 
     @classmethod
-    def of(cls, matrix: Matrix, used: np.ndarray, exponents: np.ndarray) -> DenseTable:
+    def of(cls, matrix: Matrix, used: np.ndarray, exponents: np.ndarray) -> Self:
         """Return the rows in use of a matrix, divided by powers of two."""
         Z = np.empty((matrix.shape[1], np.count_nonzero(used)), dtype=matrix.dtype)
         start = 0
@@ -52,9 +51,9 @@ class DenseTable(Table):
             start += len(part)
         return cls(Z, exponents)
 
-    def subset(self, index: np.ndarray) -> DenseTable:
-        """Return the table of some columns."""
-        return DenseTable(self._Z[index], self.exponents[index])
+    def subset(self, index: np.ndarray) -> Self:
+        """Return some of the features."""
+        return type(self)(self._Z[index], self.exponents[index])
 
     def sizes(self, skip_constant: bool) -> np.ndarray:
         """Return the largest magnitude of each pair's product; zero for constants to skip."""
@@ -68,19 +67,18 @@ class DenseTable(Table):
         return sizes
 
     def deviations(self, share: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the standard deviations of columns and of products, in reduced units.
+        """Return the standard deviations of features and of products, in reduced units.
 
-        ``share`` has the weights of the rows, which sum to one. Not centred, the roots of mean
-        squares.
-
-        A product of ``m + u`` and ``M + U`` is ``m M`` and three terms that do not cancel however
-        large the means are beside the deviations.
+        ``share`` has the weights of the rows, which sum to one. If not centred, return the roots of
+        mean squares.
         """
+        # A product of m + u and M + U is m M and three terms, which do not cancel however large
+        # the means are beside the deviations.
         d = len(self._Z)
         mean = self._Z @ share if centred else np.zeros(d)
         fourth, third, second = (np.zeros((d, d)) for _ in range(3))
-        for start in range(0, self._Z.shape[1], _SAMPLES):
-            part = slice(start, start + _SAMPLES)
+        for start in range(0, self._Z.shape[1], _SAMPLES_PER_PRODUCT):
+            part = slice(start, start + _SAMPLES_PER_PRODUCT)
             rest = self._Z[:, part] - mean[:, None]
             weighted, squares = rest * share[part], rest * rest
             second += weighted @ rest.T
@@ -95,26 +93,24 @@ class DenseTable(Table):
         upper = np.concatenate([variance[i, i:] for i in range(d)] or [np.empty(0)])
         return np.sqrt(spread), np.sqrt(np.maximum(upper, 0.0))
 
-    def two_valued(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """Tell which columns have no values but their extremes."""
-        return np.asarray(
-            [
-                bool(np.all((row == least) | (row == most)))
-                for row, least, most in zip(self._Z, low, high, strict=True)
-            ],
-            dtype=bool,
-        )
+    def find_two_valued(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Tell which features have no values but their extremes."""
+        found = [
+            bool(np.all((row == least) | (row == most)))
+            for row, least, most in zip(self._Z, low, high, strict=True)
+        ]
+        return np.asarray(found, dtype=bool)
 
     def single_norms(self, residual: np.ndarray, rule: str) -> np.ndarray:
-        """Return the norms of the columns' gradients."""
-        return _norms(self._Z @ residual, rule, axis=1)
+        """Return the norms of the features' gradients."""
+        return _norms(self._Z @ residual, rule)
 
     def pair_norms(self, residual: np.ndarray, rule: str) -> np.ndarray:
         """Return the norms of the products' gradients ``Z diag(r) Z^T``, the upper triangle."""
         Z, outputs = self._Z, np.ascontiguousarray(residual.T)
         starts = pair_starts(len(Z))
         norms = np.empty(starts[-1], dtype=Z.dtype)
-        width = int(np.clip(_STACK // len(outputs), 16, 128))
+        width = int(np.clip(_ROWS_PER_PRODUCT // len(outputs), 16, 128))
         for first in range(0, len(Z), width):
             block = _block_norms(Z, outputs, rule, first, width)
             for t, row in enumerate(block):
@@ -125,46 +121,46 @@ class DenseTable(Table):
 def _block_norms(
     Z: np.ndarray, outputs: np.ndarray, rule: str, first: int, width: int
 ) -> np.ndarray:
-    """Return the norms for a block of columns with all columns from its first on.
+    """Return the norms of a block of features with all features from its first on.
 
     Several outputs share one product: their weighted blocks are stacked.
     """
     block, rest = Z[first : first + width], Z[first:]
     total = np.zeros((len(block), len(rest)), dtype=Z.dtype if rule == "l1" else np.float64)
-    together = max(1, _STACK // len(block))
+    together = max(1, _ROWS_PER_PRODUCT // len(block))
     for output in range(0, len(outputs), together):
         weights = outputs[output : output + together]
         gradient = np.zeros((len(weights) * len(block), len(rest)), dtype=Z.dtype)
-        for start in range(0, Z.shape[1], _SAMPLES):
-            part = slice(start, start + _SAMPLES)
+        for start in range(0, Z.shape[1], _SAMPLES_PER_PRODUCT):
+            part = slice(start, start + _SAMPLES_PER_PRODUCT)
             stacked = weights[:, None, part] * block[None, :, part]
             gradient += stacked.reshape(len(gradient), -1) @ rest[:, part].T
         gradient = gradient.reshape(len(weights), len(block), len(rest))
         if rule == "l1":
             total += np.abs(gradient, out=gradient).sum(axis=0)
-        else:  # in double precision, in which no square vanishes
+        else:  # in double precision, where no square vanishes
             total += np.square(gradient, dtype=np.float64).sum(axis=0)
     return total if rule == "l1" else np.sqrt(total)
 
 
-class SparseTable(Table):
-    """A sparse table by columns and by rows."""
+class SparseFeatures(_Reduced):
+    """Features of sparse data, stored by columns and by rows."""
 
-    def __init__(self, by_column: Any, exponents: np.ndarray) -> None:
+    def __init__(self, by_column: sp.csc_array, exponents: np.ndarray) -> None:
         self._columns, self._rows = by_column, by_column.tocsr()
         self.exponents = exponents
 
     @classmethod
-    def of(cls, matrix: SparseMatrix, used: np.ndarray, exponents: np.ndarray) -> SparseTable:
+    def of(cls, matrix: SparseMatrix, used: np.ndarray, exponents: np.ndarray) -> Self:
         """Return the rows in use of a sparse matrix, divided by powers of two."""
         X = sp.csc_array(matrix.by_column[np.flatnonzero(used), :])  # a copy
         X.sum_duplicates()
         X.data = np.ldexp(X.data, -np.repeat(exponents, np.diff(X.indptr)))
         return cls(X, exponents)
 
-    def subset(self, index: np.ndarray) -> SparseTable:
-        """Return the table of some columns."""
-        return SparseTable(self._columns[:, index], self.exponents[index])
+    def subset(self, index: np.ndarray) -> Self:
+        """Return some of the features."""
+        return type(self)(self._columns[:, index], self.exponents[index])
 
     def sizes(self, skip_constant: bool) -> np.ndarray:
         """Return the largest magnitude of each pair's product; zero for constants to skip."""
@@ -173,24 +169,24 @@ class SparseTable(Table):
         return self._for_pairs(sparse_sizes, 2, skip_constant)
 
     def deviations(self, share: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the standard deviations of columns and of products."""
+        """Return the standard deviations of features and of products, in reduced units."""
         X = self._columns.astype(np.float64)
         squares, d = X.multiply(X).tocsc(), X.shape[1]
         mean, square = X.T @ share, squares.T @ share
         parts = []
-        step = max(1, _BLOCK_ENTRIES // max(1, d))
+        step = max(1, _SUMS_PER_BLOCK // max(1, d))
         for start in range(0, d, step):
             block = slice(start, min(start + step, d))
-            variance = _weighted_gram(squares, block, share)
+            variance = _weighted_products(squares, block, share)
             if centred:
-                variance -= _weighted_gram(X, block, share) ** 2
+                variance -= _weighted_products(X, block, share) ** 2
             parts += [row[start + i :] for i, row in enumerate(variance)]
         upper = np.concatenate(parts or [np.empty(0)])
         columns = square - mean**2 if centred else square
         return np.sqrt(np.maximum(columns, 0.0)), np.sqrt(np.maximum(upper, 0.0))
 
-    def two_valued(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """Tell which columns have no values but their extremes."""
+    def find_two_valued(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Tell which features have no values but their extremes."""
         X = self._columns
         column = np.repeat(np.arange(len(low)), np.diff(X.indptr))
         strange = (X.data != low[column]) & (X.data != high[column])
@@ -199,8 +195,8 @@ class SparseTable(Table):
         return np.asarray(~others & ~(has_zeros & (low != 0) & (high != 0)))
 
     def single_norms(self, residual: np.ndarray, rule: str) -> np.ndarray:
-        """Return the norms of the columns' gradients."""
-        return _norms(self._columns.T @ np.ascontiguousarray(residual), rule, axis=1)
+        """Return the norms of the features' gradients."""
+        return _norms(self._columns.T @ np.ascontiguousarray(residual), rule)
 
     def pair_norms(self, residual: np.ndarray, rule: str) -> np.ndarray:
         """Return the norms of the products' gradients, the upper triangle."""
@@ -209,12 +205,12 @@ class SparseTable(Table):
         residual = np.ascontiguousarray(residual)
         return self._for_pairs(sparse_norms, residual.shape[1], residual, rule == "l2")
 
-    def _for_pairs(self, loop: Any, width: int, *arguments: Any) -> np.ndarray:
-        """Run a compiled loop that writes one number per pair, out of so many for each row."""
+    def _for_pairs(self, loop: Callable[..., None], width: int, *arguments: Any) -> np.ndarray:
+        """Run a compiled loop that adds up ``width`` numbers per row to one number per pair."""
         X, by_row, starts = self._columns, self._rows, pair_starts(len(self.exponents))
         found = np.empty(starts[-1], dtype=X.dtype)
         matrix = (X.indptr, X.indices, X.data, by_row.indptr, by_row.indices, by_row.data)
-        # Of one column: its entries, times those of a row, times the numbers that are added up.
+        # Operations of one feature: its entries, times those of a row, times the numbers per row.
         each = int(np.diff(X.indptr).max(initial=0)) * -(-X.nnz // max(1, X.shape[0])) * width
         with threads_for(X.nnz * X.shape[1] + len(found)):
             for part in chunks(X.shape[1], each, parallel=True):
@@ -222,30 +218,33 @@ class SparseTable(Table):
         return found
 
 
-def _weighted_gram(X: Array, block: slice, share: np.ndarray) -> np.ndarray:
-    """Return the products of some columns of a sparse matrix with all, weighted by the rows."""
+#: Features of dense or of sparse data.
+ReducedFeatures = DenseFeatures | SparseFeatures
+
+
+def _weighted_products(X: sp.csc_array, block: slice, share: np.ndarray) -> np.ndarray:
+    """Return the products of some columns of a sparse matrix with all, with weighted rows."""
     part = X[:, block].multiply(share[:, None]).tocsc()
     return np.asarray((part.T @ X).toarray())
 
 
-def reduced_table(
-    matrix: Matrix, used: np.ndarray, largest: np.ndarray
-) -> DenseTable | SparseTable:
-    """Return the rows in use as a table of reduced columns."""
+def reduce_features(matrix: Matrix, used: np.ndarray, largest: np.ndarray) -> ReducedFeatures:
+    """Divide the features of the rows in use by powers of two, which bring them into [-1, 1]."""
     exponents = np.frexp(largest)[1].astype(np.int64)
     if isinstance(matrix, SparseMatrix):
         filled = matrix.by_column.nnz
         if filled <= _DENSE_FROM * matrix.shape[0] * matrix.shape[1]:
-            return SparseTable.of(matrix, used, exponents)
-    return DenseTable.of(matrix, used, exponents)
+            return SparseFeatures.of(matrix, used, exponents)
+    return DenseFeatures.of(matrix, used, exponents)
 
 
-def _norms(gradient: np.ndarray, rule: str, axis: int) -> np.ndarray:
+def _norms(gradients: np.ndarray, rule: str) -> np.ndarray:
+    """Return the norm of each row."""
     if rule == "l1":
-        return np.asarray(np.abs(gradient).sum(axis=axis))
-    return np.asarray(np.sqrt(np.square(gradient, dtype=np.float64).sum(axis=axis)))
+        return np.asarray(np.abs(gradients).sum(axis=1))
+    return np.asarray(np.sqrt(np.square(gradients, dtype=np.float64).sum(axis=1)))
 
 
 def pair_starts(n: int) -> np.ndarray:
-    """Return where the pairs of each of ``n`` columns begin, and where the last ones end."""
+    """Return where the pairs of each of ``n`` features begin, and where the last ones end."""
     return np.asarray(np.concatenate([[0], np.cumsum(np.arange(n, 0, -1))]))

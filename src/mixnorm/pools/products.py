@@ -1,4 +1,4 @@
-"""Products of two columns as atoms, none of them ever stored."""
+"""Products of two features as atoms, none of which is ever stored."""
 
 from __future__ import annotations
 
@@ -16,41 +16,40 @@ from mixnorm.pools.base import (
     Inputs,
     Offers,
     Pool,
+    PoolData,
     PreparedPool,
-    TrainingData,
-    best_places,
+    best_offers,
     check_numpy,
     working_dtype,
 )
 from mixnorm.pools.columns import scale_name
-from mixnorm.pools.product_tables import DenseTable, SparseTable, pair_starts, reduced_table
+from mixnorm.pools.product_tables import ReducedFeatures, pair_starts, reduce_features
 
 Atom = tuple[int, ...]
 
 
 @dataclass
 class Products(Pool):
-    """Products ``x_i x_j`` of all pairs of columns.
+    """Products ``x_i x_j`` of all pairs of features.
 
-    An atom is ``(i, j)`` with ``i < j``, ``(i, i)`` for a square, ``(i,)`` for a column itself.
+    An atom is ``(i, j)`` with ``i < j``, ``(i, i)`` for a square, ``(i,)`` for a feature itself.
 
     Parameters
     ----------
     linear : bool, default=True
-        Offer the columns themselves too.
+        Offer the features themselves too.
     squares : bool, default=True
         Offer their squares too.
 
     Notes
     -----
-    With ``d`` columns, ``n`` samples and ``k`` outputs a round costs ``n k d^2 / 2``
-    multiplications, as matrix products of blocks ``X^T diag(r) X``; beside one copy of the rows
-    that count the pool keeps one number per pair. A sparse table of which no more than a tenth is
-    filled stays sparse, and a round then visits the pairs of entries of each row; any other is made
-    dense.
+    With ``d`` features, ``n`` samples and ``k`` outputs a round costs ``n k d^2 / 2``
+    multiplications, as matrix products of blocks ``X^T diag(r) X``. Memory holds one copy of the
+    rows that count, and one number per pair. Sparse data of which at most a tenth is filled stay
+    sparse, and a round visits the pairs of entries of each row; other data are made dense.
 
-    What only repeats another atom is never offered: with ``linear``, squares of columns that
-    have two values, and products with a constant column.
+    Atoms that repeat another one are never offered: with ``linear``, squares of features that have
+    two values, and products with a constant feature.
 
     Examples
     --------
@@ -65,12 +64,12 @@ class Products(Pool):
     linear: bool = True
     squares: bool = True
 
-    def _bound(self, data: TrainingData) -> PreparedProducts:
-        """Find the size of every product."""
+    def _bound(self, data: PoolData) -> PreparedProducts:
+        """Compute the size of every product."""
         used, dtype, fit_intercept = data.used, data.dtype, data.fit_intercept
         matrix = as_matrix(data.X, dtype)
         low, high = matrix.ranges(used)
-        table = reduced_table(matrix, used, np.maximum(-low, high))
+        table = reduce_features(matrix, used, np.maximum(-low, high))
         usable = high > low if fit_intercept else (high != 0) | (low != 0)
         sizes, unit = table.sizes(fit_intercept), scale_name(data.scale)
         repeats = _repeats(table, low, high, fit_intercept) if self.linear else None
@@ -78,7 +77,7 @@ class Products(Pool):
             _drop_useless(pairs, table.exponents[i] + table.exponents[i:], unit)
             if not self.squares or (repeats is not None and repeats[i]):
                 pairs[0] = 0.0
-            if self.linear:  # times a constant column, it is the other column again
+            if self.linear:  # a feature times a constant one is the same feature again
                 pairs[(low[i:] == high[i:]) | (low[i] == high[i])] = 0.0
         singles = np.ldexp(np.maximum(-low, high), -table.exponents).astype(dtype)
         singles[~usable | (not self.linear)] = 0.0
@@ -103,9 +102,9 @@ class Products(Pool):
         return values
 
     def describe(self, atom: Atom, names: Sequence[str]) -> str:
-        """Return an atom in words, for columns of these names.
+        """Describe an atom in words, for features with these names.
 
-        A name may tell itself how to write it in a product (``factor``).
+        A name with an attribute ``factor`` is written so in a product.
         """
         if len(atom) == 1:
             return names[atom[0]]
@@ -113,16 +112,16 @@ class Products(Pool):
         return f"{first}²" if atom[0] == atom[1] else f"{first} × {second}"
 
     def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
-        """Return the columns that ``atoms`` read, in order."""
+        """Return the features that ``atoms`` read, in order."""
         read = [column for atom in atoms for column in dict.fromkeys(atom)]
         return np.asarray(read, dtype=np.intp)
 
     def cost(self, atom: Atom, n_features: int) -> Cost:
-        """Return what a row costs before the weights: one multiplication for a product."""
+        """Return the operations that an atom takes: one multiplication for a product."""
         return Cost(len(atom) - 1, 0)
 
     def n_columns(self, atom: Any, n_features: int) -> int:
-        """Return 1; raise for what is no product of such data."""
+        """Return 1; raise a ValueError for anything but a product of such data."""
         good = type(atom) is tuple and len(atom) in (1, 2) and all(type(i) is int for i in atom)
         if not good or not 0 <= atom[0] <= atom[-1] < n_features:
             raise ValueError(
@@ -135,14 +134,14 @@ class Products(Pool):
 class PreparedProducts(PreparedPool):
     """Products bound to data.
 
-    Columns are first divided by powers of two that bring them into [-1, 1]: exactly, so that the
-    products of what is left neither overflow nor differ from the true ones.
+    Features are first divided by powers of two that bring them into [-1, 1]. The division is exact,
+    so that products of the quotients neither overflow nor lose digits.
     """
 
     def __init__(
         self,
         matrix: Matrix,
-        table: DenseTable | SparseTable,
+        table: ReducedFeatures,
         used: np.ndarray,
         singles: np.ndarray,
         sizes: np.ndarray,
@@ -151,7 +150,7 @@ class PreparedProducts(PreparedPool):
         self._matrix, self._table, self._scale = matrix, table, scale
         self._used = None if used.all() else np.flatnonzero(used)
         self._used_rows = used
-        #: What columns and products are divided by, in reduced units; zero: never offered.
+        #: Divisors of features and of products, in reduced units; zero: never offered.
         self._singles, self._sizes = singles, sizes
         self.n_usable = int(np.count_nonzero(singles) + np.count_nonzero(sizes))
 
@@ -159,36 +158,25 @@ class PreparedProducts(PreparedPool):
         self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the ``m`` atoms with the largest gradients, with their scores, best first."""
-        residual = residual if self._used is None else residual[self._used]
+        residual = np.asarray(residual if self._used is None else residual[self._used])
         d = len(self._singles)
         index = np.arange(d) if inputs is None else np.asarray(sorted(inputs), dtype=np.intp)
         starts = pair_starts(len(index))
         table = self._table if inputs is None else self._table.subset(index)
         singles, pairs = table.single_norms(residual, rule), table.pair_norms(residual, rule)
         pair_sizes = self._sizes if inputs is None else self._sizes[_places(index, d)]
+        powers = (None, None) if self._scale else (table.exponents, table.pair_exponents())
         scores = np.concatenate(
             [
-                self._worth(singles, self._singles[index], table.exponents),
-                self._worth(pairs, pair_sizes, None if self._scale else table.pair_exponents()),
+                _score_norms(singles, self._singles[index], powers[0]),
+                _score_norms(pairs, pair_sizes, powers[1]),
             ]
         )
         for atom in exclude:
             place = _place_of(atom, index, starts)
             if place is not None:
                 scores[place] = 0.0
-        return [
-            (_atom_at(place, index, starts), float(scores[place]))
-            for place in best_places(scores, m)
-        ]
-
-    def _worth(self, norms: np.ndarray, sizes: np.ndarray, powers: Any) -> np.ndarray:
-        """Turn norms of gradients in reduced units into scores; zero where the size is zero."""
-        scores = np.zeros(len(norms))
-        if self._scale:
-            np.divide(norms, sizes, out=scores, where=sizes > 0)
-        else:
-            np.ldexp(norms.astype(np.float64), powers, out=scores, where=sizes > 0)
-        return scores
+        return best_offers(scores, m, lambda place: _atom_at(place, index, starts))
 
     def columns(self, atom: Atom) -> np.ndarray:
         """Return the scaled product as a row: ``(1, n_samples)``."""
@@ -199,7 +187,7 @@ class PreparedProducts(PreparedPool):
         return row
 
     def scale(self, atom: Atom) -> np.ndarray:
-        """Return what the product of ``atom`` was divided by."""
+        """Return the divisor of the product of ``atom``."""
         dtype, exponents = self._matrix.dtype, self._table.exponents
         if not self._scale:
             return np.ones(1, dtype=dtype)
@@ -210,29 +198,42 @@ class PreparedProducts(PreparedPool):
         return np.asarray([largest], dtype=dtype)
 
 
+def _score_norms(norms: np.ndarray, sizes: np.ndarray, powers: np.ndarray | None) -> np.ndarray:
+    """Return scores for norms of gradients in reduced units; zero where the size is zero.
+
+    Norms are divided by sizes, or without scaling multiplied by the ``powers`` of two.
+    """
+    scores = np.zeros(len(norms))
+    if powers is None:
+        np.divide(norms, sizes, out=scores, where=sizes > 0)
+    else:
+        np.ldexp(norms.astype(np.float64), powers, out=scores, where=sizes > 0)
+    return scores
+
+
 def _product(matrix: Matrix, atom: Atom) -> np.ndarray:
-    """Return the product of the columns of ``atom``."""
+    """Return the product of the features of ``atom``."""
     rows = matrix.column_rows(atom)
     return np.asarray(rows[0] if len(atom) == 1 else rows[0] * rows[1])
 
 
 def _repeats(
-    table: DenseTable | SparseTable, low: np.ndarray, high: np.ndarray, fit_intercept: bool
+    table: ReducedFeatures, low: np.ndarray, high: np.ndarray, fit_intercept: bool
 ) -> np.ndarray:
-    """Tell which squares say no more than the column itself, and the intercept if there is one.
+    """Tell which squares repeat the feature itself and the intercept, if there is one.
 
-    If a column has the values ``a`` and ``b`` only, then ``x^2 = (a + b) x - a b``.
+    If a feature has the values ``a`` and ``b`` only, then ``x^2 = (a + b) x - a b``.
     """
     reduced = [np.ldexp(bound, -table.exponents) for bound in (low, high)]
     matters = fit_intercept | (low == 0) | (high == 0)
-    return np.asarray(table.two_valued(*reduced) & matters)
+    return np.asarray(table.find_two_valued(*reduced) & matters)
 
 
 def _drop_useless(sizes: np.ndarray, powers: np.ndarray, unit: str) -> None:
-    """Set sizes to zero whose true value overflows, or is so small that its inverse does.
+    """Set sizes to zero where the true size or its inverse overflows.
 
-    Where columns are not divided by their sizes, the curvature along a gradient goes with the
-    fourth power, which must not overflow either.
+    The curvature along a gradient grows with the fourth power of columns that are not scaled, and
+    must not overflow either.
     """
     info = np.finfo(sizes.dtype)
     most = float(info.max) if unit else float(info.max) ** 0.25
@@ -245,21 +246,21 @@ def _drop_useless(sizes: np.ndarray, powers: np.ndarray, unit: str) -> None:
 
 
 def _triangle(pairs: np.ndarray, n: int) -> Iterator[np.ndarray]:
-    """Yield the pairs of each column in turn."""
+    """Yield the pairs of each feature in turn."""
     starts = pair_starts(n)
     for i in range(n):
         yield pairs[starts[i] : starts[i + 1]]
 
 
 def _places(index: np.ndarray, n: int) -> np.ndarray:
-    """Return where the pairs of some of ``n`` columns lie among those of all."""
+    """Return the places of the pairs of some of ``n`` features among the pairs of all."""
     starts = pair_starts(n)
     parts = [starts[i] + index[t:] - i for t, i in enumerate(index)]
     return np.concatenate([*parts, np.empty(0, dtype=np.intp)]).astype(np.intp)
 
 
 def _place_of(atom: Any, index: np.ndarray, starts: np.ndarray) -> int | None:
-    """Return the place of an atom in the scores of ``index``, columns first; None if none."""
+    """Return the place of an atom in the scores of ``index``, or None; single features go first."""
     t = np.searchsorted(index, atom)
     if np.any(t == len(index)) or np.any(index[t] != atom):
         return None

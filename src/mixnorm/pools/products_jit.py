@@ -22,7 +22,7 @@ def dense_sizes(Z, starts, skip_constant, sizes, begin, stop):  # type: ignore[n
     """
     n_columns, n_samples = Z.shape
     for c in prange(begin, stop):
-        i = _shuffled(c, n_columns)
+        i = _alternate_ends(c, n_columns)
         for j in range(i, n_columns):
             low = high = Z[i, 0] * Z[j, 0]
             for s in range(n_samples):
@@ -40,7 +40,7 @@ def sparse_sizes(  # type: ignore[no-untyped-def]
     """Do what ``dense_sizes`` does, for a matrix given by columns and by rows."""
     n_columns, n_samples = len(pointers) - 1, len(row_pointers) - 1
     for c in prange(begin, stop):
-        i = _shuffled(c, n_columns)
+        i = _alternate_ends(c, n_columns)
         low = np.zeros(n_columns - i, dtype=values.dtype)
         high = np.zeros(n_columns - i, dtype=values.dtype)
         count = np.zeros(n_columns - i, dtype=np.int64)
@@ -71,7 +71,7 @@ def sparse_norms(  # type: ignore[no-untyped-def]
     """
     n_columns, n_outputs = len(pointers) - 1, residual.shape[1]
     for c in prange(begin, stop):
-        i = _shuffled(c, n_columns)
+        i = _alternate_ends(c, n_columns)
         gradient = np.zeros((n_columns - i, n_outputs), dtype=residual.dtype)
         for t in range(pointers[i], pointers[i + 1]):
             row = rows[t]
@@ -90,8 +90,8 @@ def sparse_norms(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _shuffled(c, n):  # type: ignore[no-untyped-def]
-    """Take numbers from both ends in turn: early rows of a triangle are long, late ones short."""
+def _alternate_ends(c, n):  # type: ignore[no-untyped-def]
+    """Return numbers from both ends in turn: early rows of a triangle are long, late ones short."""
     return c // 2 if c % 2 == 0 else n - 1 - c // 2
 
 

@@ -1,4 +1,4 @@
-"""Stumps: every threshold of every column as an atom."""
+"""Stumps: every threshold of every feature as an atom."""
 
 from __future__ import annotations
 
@@ -12,46 +12,45 @@ import numpy as np
 from mixnorm._array import Array, is_sparse, to_dense
 from mixnorm._chunks import chunks
 from mixnorm.pools.base import (
+    ROUNDING_OF_SHARES,
     Cost,
     Excluded,
     Inputs,
     Offers,
     Pool,
+    PoolData,
     PreparedPool,
-    TrainingData,
-    best_places,
+    best_offers,
+    check_whole,
     working_dtype,
 )
-from mixnorm.pools.scorers import StumpScorer, for_compiled
+from mixnorm.pools.scorers import Scorer, StumpScorer, for_compiled
 
 # With more rows than this, thresholds are quantiles unless the user wants all of them.
-_MANY_ROWS = 5_000
-_BINS = 255
-# Shares of rows that differ by less are the same.
-_ROUNDING = 1e-9
+_ROWS_FOR_QUANTILES = 5_000
 
 Atom = tuple[int, float]
 
 
 @dataclass
 class Stumps(Pool):
-    """Indicators ``1[x_j <= threshold]`` of all columns ``j`` and all thresholds.
+    """Indicators ``1[x_j <= threshold]`` of all features ``j`` and all thresholds.
 
-    A model of stumps bends each input as it likes, and still reads few of them.
+    A model of stumps is a sum of step functions of a few features.
 
     Parameters
     ----------
     max_bins : int or None, default=255
-        Thresholds per column beyond 5,000 rows: that many quantiles. Below, and with None always,
-        all thresholds between two values of a column are tried; so they are for a column that has
-        no more thresholds than ``max_bins``.
+        Most thresholds per feature where there are more than 5,000 rows; they are quantiles. With
+        fewer rows, with None, and for features with no more thresholds than ``max_bins``, all
+        thresholds between two values are tried.
 
     Notes
     -----
-    A round costs one pass over the table: the residuals are summed by the bin that a row falls
-    into, and added up over bins. Thresholds lie half-way between two values. An atom is a pair of
-    column and threshold. The table is kept as one byte per entry, or two or four where bins are
-    many. An indicator is never larger than one and never constant, so that ``scale`` and
+    An atom is a pair of feature and threshold. Thresholds lie half-way between two values. A round
+    costs one pass over the data: the residuals are summed by the bin that a row falls into, and
+    added up over bins. The data are stored as bins of one byte per entry; many bins take two or
+    four. An indicator is never larger than one and never constant, so ``scale`` and
     ``fit_intercept`` have no effect.
 
     Examples
@@ -67,14 +66,14 @@ class Stumps(Pool):
     True
     """
 
-    max_bins: int | None = _BINS
+    max_bins: int | None = 255
 
-    def _bound(self, data: TrainingData) -> PreparedStumps:
+    def _bound(self, data: PoolData) -> PreparedStumps:
         """Find the thresholds, and sort rows into bins."""
         if self.max_bins is not None:
-            check_count(self.max_bins, "Stumps(max_bins", "or None")
-        most = self.max_bins if np.count_nonzero(data.used) > _MANY_ROWS else None
-        return PreparedStumps(data.X, all_thresholds(data, most), data.dtype)
+            check_whole(self.max_bins, "Stumps(max_bins", other=" or None")
+        most = self.max_bins if np.count_nonzero(data.used) > _ROWS_FOR_QUANTILES else None
+        return PreparedStumps(data, most)
 
     def evaluate(self, X: Array, atoms: Sequence[Atom]) -> np.ndarray:
         """Return the indicators of ``atoms`` on new data: ``(n_samples, n_atoms)``."""
@@ -82,36 +81,36 @@ class Stumps(Pool):
         thresholds = np.asarray([threshold for _, threshold in atoms], dtype=np.float64)
         return np.asarray(to_dense(X[:, index]) <= thresholds, dtype=working_dtype(X))
 
-    def scorer(self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray) -> Any:
-        """Return what computes the scores of rows without making the columns first."""
+    def scorer(self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray) -> Scorer:
+        """Return a scorer that does not make the columns."""
         return StumpScorer(atoms, weights, intercept)
 
     def describe(self, atom: Atom, names: Sequence[str]) -> str:
-        """Return an atom in words, for columns of these names.
+        """Describe an atom in words, for features with these names.
 
-        A name may tell itself what lies below a threshold (``below``), in units of its own.
+        A name with a method ``below`` describes the values below a threshold in its own units.
         """
-        return side_in_words(names[atom[0]], "<=", atom[1])
+        return describe_side(names[atom[0]], "<=", atom[1])
 
     def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
-        """Return the columns that ``atoms`` read, in order."""
+        """Return the features that ``atoms`` read, in order."""
         return np.asarray([column for column, _ in atoms], dtype=np.intp)
 
     def cost(self, atom: Atom, n_features: int) -> Cost:
-        """Return what a row costs before the weights: one comparison."""
+        """Return the operations that an indicator takes: one comparison."""
         return Cost(0, 1)
 
     def total_cost(self, atoms: Sequence[Atom], n_features: int, n_outputs: int) -> Cost:
-        """Return what a row costs with its weights.
+        """Return the operations that scores take.
 
-        The weights of a column's stumps are added up beforehand: a binary search among its
-        thresholds finds the sum.
+        The weights of a feature's stumps are added up beforehand, so that one binary search among
+        its thresholds finds their sum.
         """
         counts = Counter(column for column, _ in atoms)
         return Cost(n_outputs * len(counts), sum(count.bit_length() for count in counts.values()))
 
     def n_columns(self, atom: Any, n_features: int) -> int:
-        """Return 1; raise for what is no stump of such data."""
+        """Return 1; raise a ValueError for anything but a stump of such data."""
         good = isinstance(atom, tuple) and len(atom) == 2
         good = good and type(atom[0]) is int and type(atom[1]) is float
         if not good or not 0 <= atom[0] < n_features or not abs(atom[1]) < np.inf:
@@ -123,39 +122,40 @@ class Stumps(Pool):
 
 
 class Binned(PreparedPool):
-    """A table of which only matters where entries lie among the thresholds of their columns.
+    """Base of pools of indicators, bound to data that are stored as bins between thresholds.
 
     Parameters
     ----------
-    X : ndarray or sparse matrix
+    data : PoolData
         The data.
-    edges : list of ndarray
-        The thresholds of each column, in increasing order.
-    dtype : dtype
-        Of the columns handed out.
+    most : int or None
+        Most thresholds of a feature.
     """
 
-    def __init__(self, X: Array, edges: list[np.ndarray], dtype: Any) -> None:
-        self._dtype = np.dtype(dtype)
+    def __init__(self, data: PoolData, most: int | None) -> None:
+        self._dtype = np.dtype(data.dtype)
+        columns = values_by_column(data.X)
+        edges = [_thresholds(column[data.used], most, data.shares) for column in columns]
         counts = np.asarray([len(part) for part in edges], dtype=np.int64)
         self._starts = np.concatenate([[0], np.cumsum(counts)])
         self._edges = np.concatenate([*edges, np.empty(0)])
-        self._codes = _coded(X, self._edges, self._starts, int(counts.max(initial=0)))
-        self._modes = _modes(self._codes)
+        self._codes = _encode(data.X, self._edges, self._starts, int(counts.max(initial=0)))
+        self._modes = _find_modes(self._codes)
+        self.n_usable = len(self._edges)
 
     def _below(self, column: int, threshold: float) -> np.ndarray:
-        """Tell which rows are at or below a threshold of a column."""
+        """Tell which rows are at or below a threshold of a feature."""
         below = self._codes[column] <= self._place(column, threshold) - self._starts[column]
         return np.asarray(below)
 
     def _place(self, column: int, threshold: float) -> int:
-        """Return the place of a threshold among those of all columns; raise if it is none."""
+        """Return the place of a threshold among those of all features; raise for other numbers."""
         first, last = self._starts[column], self._starts[column + 1]
         place = int(first + np.searchsorted(self._edges[first:last], threshold))
         if place == last or self._edges[place] != threshold:
             raise ValueError(
-                f"{threshold:g} is no threshold of column {column}: the data, or which rows have a "
-                "weight, have changed since the path was begun. Set warm_start=False to start anew."
+                f"{threshold:g} is not a threshold of column {column}: the data or their weights "
+                "have changed since the path began. Set warm_start=False to start again."
             )
         return place
 
@@ -167,40 +167,29 @@ class Binned(PreparedPool):
 class PreparedStumps(Binned):
     """Stumps bound to data."""
 
-    def __init__(self, X: Array, edges: list[np.ndarray], dtype: Any) -> None:
-        super().__init__(X, edges, dtype)
-        self.n_usable = len(self._edges)
-        self._column = np.repeat(np.arange(len(edges)), np.diff(self._starts))
-
     def top(
         self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the ``m`` stumps with the largest gradients, with their scores, best first."""
         scores = self._scores(residual, rule, exclude, inputs)
-        return [
-            ((int(self._column[place]), float(self._edges[place])), float(scores[place]))
-            for place in best_places(scores, m)
-        ]
+        return best_offers(scores, m, self._atom_at)
+
+    def _atom_at(self, place: int) -> Atom:
+        """Return the stump at a place among the thresholds of all features."""
+        feature = int(np.searchsorted(self._starts, place, side="right")) - 1
+        return feature, float(self._edges[place])
 
     def _scores(self, residual: Array, rule: str, exclude: Excluded, inputs: Inputs) -> np.ndarray:
-        """Return the scores of all stumps; zero for those that are not wanted."""
+        """Return the scores of all stumps, zero for those that are excluded."""
         from mixnorm.pools.stumps_jit import threshold_scores
 
         residual = np.ascontiguousarray(residual)
         columns = np.arange(len(self._starts) - 1) if inputs is None else np.asarray(sorted(inputs))
         columns, total = columns.astype(np.int64), residual.sum(axis=0)
         scores = np.zeros(len(self._edges))
+        table = self._codes, self._modes, self._starts
         for part in chunks(len(columns), residual.size, parallel=True):
-            threshold_scores(
-                self._codes,
-                self._modes,
-                self._starts,
-                columns[part],
-                residual,
-                total,
-                rule == "l2",
-                scores,
-            )
+            threshold_scores(*table, columns[part], residual, total, rule == "l2", scores)
         for atom in exclude:
             scores[self._place(*cast(Atom, atom))] = 0.0
         return scores
@@ -210,34 +199,19 @@ class PreparedStumps(Binned):
         return np.asarray(self._below(*atom)[None, :], dtype=self._dtype)
 
 
-def check_count(value: Any, name: str, or_else: str = "") -> None:
-    """Raise unless ``value`` is a whole number of at least one; ``name`` is of call and keyword."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        rest = f", {or_else}" if or_else else ""
-        raise ValueError(f"{name}={value!r}) must be a whole number of at least 1{rest}.")
-
-
-def side_in_words(name: Any, kind: str, threshold: float) -> str:
-    """Return a comparison in words; a name may tell itself what lies below or above a threshold."""
-    teller = getattr(name, "below" if kind == "<=" else "above", None)
-    if teller is not None:
-        return str(teller(threshold))
+def describe_side(name: str, kind: str, threshold: float) -> str:
+    """Describe a comparison; a name with methods ``below`` and ``above`` does so itself."""
+    describe = getattr(name, "below" if kind == "<=" else "above", None)
+    if describe is not None:
+        return str(describe(threshold))
     return f"{name} {'≤' if kind == '<=' else '>'} {threshold:.6g}"
 
 
-def all_thresholds(data: TrainingData, most: int | None) -> list[np.ndarray]:
-    """Return the thresholds of all columns, from the rows that count."""
-    columns = values_by_column(data.X)
-    return [thresholds(column[data.used], most, data.shares) for column in columns]
+def _thresholds(column: np.ndarray, most: int | None, shares: np.ndarray | None) -> np.ndarray:
+    """Return numbers between the values of a feature, in increasing order.
 
-
-def thresholds(
-    column: np.ndarray, most: int | None, shares: np.ndarray | None = None
-) -> np.ndarray:
-    """Return numbers between the values of a column, in increasing order.
-
-    All of them, or if they were more than ``most``, after that many quantiles, of rows that count
-    by their ``shares``.
+    Where there are more than ``most``, return as many quantiles of the rows, weighted by
+    ``shares``.
     """
     values, counts = np.unique(column, return_counts=True)
     if most is not None and len(values) - 1 > most:
@@ -247,28 +221,26 @@ def thresholds(
             parts = np.bincount(places, weights=shares, minlength=len(values))
         levels = np.arange(1, most + 1) / (most + 1)
         # The first value that reaches a level, also where rounding leaves it a little short.
-        place = np.unique(np.searchsorted(np.cumsum(parts), levels - _ROUNDING))
+        place = np.unique(np.searchsorted(np.cumsum(parts), levels - ROUNDING_OF_SHARES))
         place = place[place < len(values) - 1]
-        return _between(values[place], values[place + 1])
-    return _between(values[:-1], values[1:])
+        return _middles(values[place], values[place + 1])
+    return _middles(values[:-1], values[1:])
 
 
 def values_by_column(X: Array) -> Iterator[np.ndarray]:
-    """Yield the columns of a table, one at a time."""
+    """Yield the values of each feature, in turn."""
+    matrix: Any = X
     if is_sparse(X):
-        X = X.tocsc()
-        for j in range(X.shape[1]):
-            yield X[:, [j]].toarray()[:, 0]
-        return
+        matrix = matrix.tocsc()
     for j in range(X.shape[1]):
-        yield np.asarray(X[:, j])
+        yield np.asarray(to_dense(matrix[:, j : j + 1]))[:, 0]
 
 
-def _between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _middles(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return a number between each pair: half-way, unless rounding would reach the upper one.
 
-    It can be told from both in the dtype of the data, so that a comparison in single precision
-    comes out the same.
+    In the dtype of the data it separates both, so that single precision gives the same
+    comparisons.
     """
     if low.dtype.kind != "f":
         return low.astype(np.float64) / 2 + high.astype(np.float64) / 2
@@ -276,8 +248,8 @@ def _between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return np.where((low <= middle) & (middle < high), middle, low).astype(np.float64)
 
 
-def _coded(X: Array, edges: np.ndarray, starts: np.ndarray, most: int) -> np.ndarray:
-    """Return by column and row the number of thresholds below an entry."""
+def _encode(X: Array, edges: np.ndarray, starts: np.ndarray, most: int) -> np.ndarray:
+    """Return the number of thresholds below each entry, by feature and row."""
     from mixnorm.pools.stumps_jit import code_columns
 
     kind = np.uint8 if most < 2**8 else np.uint16 if most < 2**16 else np.uint32
@@ -286,14 +258,14 @@ def _coded(X: Array, edges: np.ndarray, starts: np.ndarray, most: int) -> np.nda
         for j, column in enumerate(values_by_column(X)):
             codes[j] = np.searchsorted(edges[starts[j] : starts[j + 1]], column)
         return codes
-    values = for_compiled(X)
-    each = 4 * X.shape[1] * (1 + most.bit_length())  # steps of a search are slow to foresee
-    for rows in chunks(len(X), each, parallel=True):
+    values = for_compiled(np.asarray(X))
+    each = 4 * X.shape[1] * (1 + most.bit_length())  # a search mispredicts most of its branches
+    for rows in chunks(len(values), each, parallel=True):
         code_columns(values, edges, starts, codes, rows.start, rows.stop)
     return codes
 
 
-def _modes(codes: np.ndarray) -> np.ndarray:
+def _find_modes(codes: np.ndarray) -> np.ndarray:
     """Return the most frequent code of each row."""
     if not codes.shape[1]:
         return np.zeros(len(codes), dtype=np.int64)

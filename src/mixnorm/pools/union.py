@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from mixnorm._array import Array, MatrixLike, device_of, is_numpy, is_sparse, namespace, to_dense
+from mixnorm._array import Array, device_of, is_numpy, is_sparse, namespace, to_dense
 from mixnorm.pools.base import (
     Cost,
     Curvature,
@@ -17,15 +17,12 @@ from mixnorm.pools.base import (
     Inputs,
     Offers,
     Pool,
+    PoolData,
     PreparedPool,
-    TrainingData,
     check_numpy,
     working_dtype,
 )
 from mixnorm.pools.own import as_pool, bind
-
-# Of an atom whose pool knows no prices, beside one that does.
-_PRICE = 1.0
 
 Atom = tuple[int, Any]
 
@@ -37,9 +34,9 @@ class Union(Pool):
     Parameters
     ----------
     pools : sequence of pools
-        Where atoms come from; a tie goes to the earlier pool. Beside a pool with costs, an atom
-        of a pool without them costs 1. Those in a list or tuple are parameters with their positions
-        as names: ``pool__0`` of an estimator is the first, and ``pool__0__groups`` its groups.
+        The pools; ties go to the earlier one. Beside a pool with costs, each atom of a pool without
+        costs has the cost 1. The pools of a list or tuple are parameters named by their positions:
+        ``pool__0`` of an estimator is the first, and ``pool__0__groups`` its groups.
 
     Examples
     --------
@@ -60,27 +57,27 @@ class Union(Pool):
 
     @property
     def grows(self) -> bool:  # type: ignore[override]  # these depend on the members
-        """Whether a pool among them offers what depends on the excluded atoms."""
+        """Whether the atoms that a pool offers depend on those that are excluded."""
         return any(pool.grows for pool in self._members())
 
     @property
     def array_api(self) -> bool:  # type: ignore[override]
-        """Whether all pools among them take arrays of other libraries as they are."""
+        """Whether all pools accept arrays of other libraries than NumPy."""
         return all(pool.array_api for pool in self._members())
 
     @property
     def takes_images(self) -> bool:  # type: ignore[override]
-        """Whether a pool among them makes its columns of images."""
+        """Whether a pool makes its columns of images."""
         return any(pool.takes_images for pool in self._members())
 
     @property
     def learned(self) -> bool:  # type: ignore[override]
-        """Whether a pool among them has learned its columns from data."""
+        """Whether a pool has learned its columns from data."""
         return any(pool.learned for pool in self._members())
 
     @property
     def shape(self) -> tuple[int, int] | None:  # type: ignore[override]
-        """Rows and columns of an image, where that is known."""
+        """Height and width of an image, where known."""
         shapes = (pool.shape for pool in self._members())
         return next((shape for shape in shapes if shape is not None), None)
 
@@ -89,28 +86,18 @@ class Union(Pool):
         return Union([pool.for_images(shape).given for pool in self._members()])
 
     def member(self, atom: Atom) -> tuple[Pool, Any]:
-        """Return the pool that an atom comes from, and what the atom is there."""
+        """Return the pool that an atom comes from, and its name for the atom."""
         return self._members()[atom[0]].member(atom[1])
 
     def _members(self) -> list[Pool]:
-        """Return the pools, if pools they are."""
+        """Return the pools; raise for other objects."""
         if isinstance(self.pools, str) or not isinstance(self.pools, Sequence) or not self.pools:
             raise TypeError(f"Union(pools={self.pools!r}) needs a list or tuple of pools.")
         return [as_pool(pool, "Union: ") for pool in self.pools]
 
-    def _bound(self, data: TrainingData) -> PreparedUnion:
+    def _bound(self, data: PoolData) -> PreparedUnion:
         """Bind all pools to the data."""
-        parts = [
-            bind(
-                pool,
-                data.X,
-                weight=data.weight,
-                scale=data.scale,
-                fit_intercept=data.fit_intercept,
-                random_state=data.random_state,
-            )
-            for pool in self._members()
-        ]
+        parts = [bind(pool, data.X, **data.options()) for pool in self._members()]
         prepared = PreparedUnion(parts)
         known = [part.pool.given for part in parts]
         if any(own is not pool for own, pool in zip(known, self.pools, strict=True)):
@@ -122,8 +109,11 @@ class Union(Pool):
         if not self.array_api:
             check_numpy(X, "Union")
         dtype, found = working_dtype(X), dict[int, Any]()
-        for places, part in self._evaluated(X, atoms):
-            start = 0
+        for number, pool in enumerate(self._members()):
+            places = [place for place, atom in enumerate(atoms) if atom[0] == number]
+            if not places:
+                continue
+            part, start = to_dense(pool.evaluate(X, [atoms[place][1] for place in places])), 0
             for place in places:
                 stop = start + self.n_columns(atoms[place], X.shape[1])
                 found[place], start = part[:, start:stop], stop
@@ -134,34 +124,27 @@ class Union(Pool):
         nothing = xp.zeros((X.shape[0], 0), dtype=dtype, device=device_of(X))
         return xp.concat([nothing, *(xp.astype(part, dtype) for part in columns)], axis=1)
 
-    def _evaluated(self, X: MatrixLike, atoms: Sequence[Atom]) -> Iterator[tuple[list[int], Any]]:
-        """Yield for each pool the places of its atoms, and their columns."""
-        for number, pool in enumerate(self._members()):
-            places = [place for place, atom in enumerate(atoms) if atom[0] == number]
-            if places:
-                yield places, to_dense(pool.evaluate(X, [atoms[place][1] for place in places]))
-
     def labels(self, atoms: Sequence[Atom]) -> list[Any]:
-        """Return how to name ``atoms``: by pool, and by what the pool calls them."""
+        """Return names of ``atoms``: the number of the pool, and its name for the atom."""
         pools = self._members()
         return [(number, pools[number].labels([atom])[0]) for number, atom in atoms]
 
     def describe(self, atom: Atom, names: Sequence[str]) -> str:
-        """Return an atom in the words of its pool, for columns of these names."""
+        """Describe an atom as its pool does, for features with these names."""
         return self._members()[atom[0]].describe(atom[1], names)
 
     def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
-        """Return the columns that ``atoms`` read, in order."""
+        """Return the features that ``atoms`` read, in order."""
         pools = self._members()
         parts = [pools[number].feature_indices([atom], n_features) for number, atom in atoms]
         return np.concatenate([*parts, np.empty(0, dtype=np.intp)]).astype(np.intp)
 
     def cost(self, atom: Atom, n_features: int) -> Cost:
-        """Return what a row costs before the weights."""
+        """Return the operations that the columns of an atom take."""
         return self._members()[atom[0]].cost(atom[1], n_features)
 
     def n_columns(self, atom: Any, n_features: int) -> int:
-        """Return how many columns ``atom`` has; raise for what is no atom of these pools."""
+        """Return the number of columns of ``atom``; raise a ValueError for anything else."""
         pools = self._members()
         good = type(atom) is tuple and len(atom) == 2 and type(atom[0]) is int
         if not good or not 0 <= atom[0] < len(pools):
@@ -175,7 +158,7 @@ class Union(Pool):
 class PreparedUnion(PreparedPool):
     """Several pools bound to the same data.
 
-    Where atoms have prices, the best have the largest score over the root of the price.
+    Atoms are ranked by the score over the root of the price.
 
     Parameters
     ----------
@@ -189,7 +172,7 @@ class PreparedUnion(PreparedPool):
 
     @property
     def takes_curvature(self) -> bool:  # type: ignore[override]  # it depends on the members
-        """Whether a pool can tell what Newton steps would gain."""
+        """Whether a pool ranks atoms by the gains of Newton steps."""
         return any(pool.takes_curvature for pool in self._pools)
 
     @property
@@ -207,16 +190,16 @@ class PreparedUnion(PreparedPool):
         **own: Any,
     ) -> Offers:
         """Return the ``m`` best atoms with their scores; with ``budget``, none that costs more."""
-        return self._merged("top", residual, rule, m, exclude, inputs, **own)
+        return self._merge("top", residual, rule, m, exclude, inputs, **own)
 
     def shortlist(self, *args: Any, **limits: Any) -> Offers:
-        """Return ``m`` good atoms, of all pools alike, the best first.
+        """Return ``m`` good atoms, taken from the pools in turn, the best first.
 
         Gradients of columns of different kinds say little about which gains more.
         """
-        return self._merged("shortlist", *args, **limits)
+        return self._merge("shortlist", *args, **limits)
 
-    def _merged(
+    def _merge(
         self,
         method: str,
         residual: Array,
@@ -227,13 +210,13 @@ class PreparedUnion(PreparedPool):
         curvature: Curvature | None = None,
         budget: float | None = None,
     ) -> Offers:
-        """Ask all pools, and put what they offer in order."""
+        """Ask all pools, and rank the atoms that they offer."""
         found, places = list[tuple[Atom, float]](), list[int]()
         for number, pool in enumerate(self._pools):
             limits: dict[str, Any] = {} if inputs is None else {"inputs": inputs}
             if budget is not None and pool.priced:
                 limits["budget"] = budget
-            elif budget is not None and budget < _PRICE:
+            elif budget is not None and budget < 1.0:  # the price of all atoms without prices
                 continue
             if curvature is not None and pool.takes_curvature:
                 limits["curvature"] = curvature
@@ -242,7 +225,7 @@ class PreparedUnion(PreparedPool):
             found += [((number, atom), score) for atom, score in offers]
             places += range(len(offers))
         worth = [-score / math.sqrt(self.price(atom)) for atom, score in found]
-        # By worth alone, or turn by turn.
+        # A shortlist takes the best atoms of all pools first, then the second best, and so on.
         keys = worth if method == "top" else list(zip(places, worth, strict=True))
         order = sorted(range(len(found)), key=keys.__getitem__)
         return [found[place] for place in order[:m]]
@@ -252,13 +235,13 @@ class PreparedUnion(PreparedPool):
         return self._pools[atom[0]].columns(atom[1])
 
     def scale(self, atom: Atom) -> Any:
-        """Return what the columns of ``atom`` were divided by."""
+        """Return the divisors of the columns of ``atom``."""
         return self._pools[atom[0]].scale(atom[1])
 
     def inputs(self, atom: Atom) -> frozenset[int]:
-        """Return the columns that ``atom`` reads."""
+        """Return the features that ``atom`` reads."""
         return self._pools[atom[0]].inputs(atom[1])
 
     def price(self, atom: Atom) -> float:
-        """Return what ``atom`` costs."""
+        """Return the price of ``atom``."""
         return self._pools[atom[0]].price(atom[1])

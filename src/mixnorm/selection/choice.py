@@ -9,8 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from mixnorm.selection.result import SearchResult
 
-# Means that differ by less, relative to the largest magnitude, count as equal: that is rounding.
-_ROUNDING = 1e-12
+# Means are equal if they differ by less than this share of the largest: that is rounding.
+_TIE_OF_MEANS = 1e-12
 
 
 def standard_error(scores: np.ndarray) -> np.ndarray:
@@ -47,7 +47,7 @@ def spread(scores: np.ndarray, ddof: int = 0) -> np.ndarray:
     >>> spread(np.array([[0.0, 1.0], [2.0, np.nan]]))
     array([1., 0.])
     """
-    # Squares of scores beyond 1e154 are infinite. A power of two changes no digit.
+    # A power of two changes no digit, and squares of scores beyond 1e154 would overflow.
     largest = np.max(np.abs(scores), where=np.isfinite(scores), initial=0.0)
     unit = np.exp2(np.floor(np.log2(largest))) if largest > 0 else 1.0
     return np.asarray(unit * np.nanstd(scores / unit, axis=0, ddof=ddof))
@@ -69,14 +69,14 @@ def mean_scores(scores: np.ndarray) -> np.ndarray:
 
 
 def choose(result: SearchResult, *, metric: str = "score", one_standard_error: bool = False) -> int:
-    """Return the row of the candidate to take.
+    """Return the row of the chosen candidate.
 
     Parameters
     ----------
     result : SearchResult
-        What the search found.
+        The result of the search.
     metric : str, default="score"
-        The score to go by.
+        The score that decides.
     one_standard_error : bool, default=False
         Take the simplest candidate of the best one's chain whose mean score is within one standard
         error of the best, instead of the best.
@@ -105,7 +105,7 @@ def choose(result: SearchResult, *, metric: str = "score", one_standard_error: b
             "least two of them for a regression."
         )
     largest = float(np.max(np.abs(means), where=np.isfinite(means), initial=0.0))
-    best = int(np.argmax(means >= np.nanmax(means) - _ROUNDING * largest))
+    best = int(np.argmax(means >= np.nanmax(means) - _TIE_OF_MEANS * largest))
     if not one_standard_error:
         return best
     near = means >= means[best] - standard_error(scores)[best]

@@ -13,13 +13,13 @@ import numpy as np
 from mixnorm.selection.problem import SILENT, Candidate, FixedScores, Progress, SearchProblem
 from mixnorm.selection.result import SearchResult
 
-#: Returns how good a candidate is on its held-out rows; NaN where they do not say.
+#: Returns how good a candidate is on its held-out rows; NaN if these are too few to tell.
 HeldOutScore = Callable[[Candidate], float]
 
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """What is kept of a candidate: no model, and its scores of rows only where they are needed."""
+    """The scores of a candidate; it keeps the candidate itself only if folds are scored jointly."""
 
     params: dict[str, Any]
     values: dict[str, float]
@@ -43,30 +43,30 @@ def search(
 ) -> SearchResult:
     """Score all candidates of a problem on held-out rows.
 
-    Nothing is chosen and nothing is refitted: see :func:`choose`. An interrupt keeps the folds that
-    are done, or what is done of the first.
+    Nothing is chosen (see :func:`choose`) and nothing is refitted. After an interrupt the finished
+    folds count, or the finished candidates of the first fold.
 
     Parameters
     ----------
     problem : SearchProblem
         The rows and the candidates.
     splits : sequence of (train, test)
-        The folds, as the problem takes them.
+        The training and test rows of each fold, as the problem takes them.
     scoring : dict of callable
-        By name, what returns the score of a candidate, larger being better.
+        Functions by name that return the score of a candidate; larger is better.
     n_jobs : int, optional
         Chains of folds that are fitted at the same time; None means 1, -1 all processors.
     progress : Progress, optional
         Shows a task per fold, and below it one per candidate if ``n_jobs`` is None or 1.
     keep_predictions : bool, default=False
-        Whether to keep what every candidate predicts for the held-out rows.
+        Whether to keep the predictions of every candidate for the held-out rows.
 
     Returns
     -------
     SearchResult
         Without a choice.
     """
-    evaluate = partial(_evaluated, scoring, keep_predictions)
+    evaluate = partial(_evaluate, scoring, keep_predictions)
     run = _one_by_one if n_jobs in (None, 1) else partial(_side_by_side, n_jobs)
     folds: list[_Chains] = []
     interrupted = False
@@ -79,7 +79,7 @@ def search(
     return _table(folds, scoring, interrupted)
 
 
-def _evaluated(
+def _evaluate(
     scoring: Mapping[str, HeldOutScore], keep_predictions: bool, candidate: Candidate
 ) -> _Scored:
     values = {name: float(score(candidate)) for name, score in scoring.items()}
@@ -96,7 +96,7 @@ def _one_by_one(
     evaluate: Callable[[Candidate], _Scored],
     progress: Progress,
 ) -> Iterator[_Chains]:
-    """Yield the folds one after the other; what is done of the first, if it is interrupted."""
+    """Yield the folds one after the other; of the first also a part, if it is interrupted."""
     for place, (train, test) in enumerate(splits):
         task = progress.task("fold", sum(problem.chains))
         fold: _Chains = []
@@ -123,7 +123,7 @@ def _side_by_side(
     evaluate: Callable[[Candidate], _Scored],
     progress: Progress,
 ) -> Iterator[_Chains]:
-    """Yield the folds, whose chains are fitted at the same time."""
+    """Yield the folds, with several chains fitted at the same time."""
     from sklearn.utils.parallel import Parallel, delayed
 
     jobs = (
@@ -146,12 +146,12 @@ def _side_by_side(
 
 def _one_chain(
     problem: SearchProblem,
-    train: Any,
-    test: Any,
+    train: object,
+    test: object,
     number: int,
     evaluate: Callable[[Candidate], _Scored],
 ) -> tuple[list[_Scored], bool]:
-    """Return a chain, and whether it was interrupted: workers cannot raise that."""
+    """Return a chain, and whether it was interrupted, which workers cannot raise."""
     try:
         return [evaluate(candidate) for candidate in problem.fold(train, test)(number)], False
     except KeyboardInterrupt:
@@ -164,7 +164,7 @@ def _one_chain(
 def _table(
     folds: list[_Chains], scoring: Mapping[str, HeldOutScore], interrupted: bool
 ) -> SearchResult:
-    """Return a row per candidate; where a chain ended early in a fold, its last one counts on."""
+    """Return a row per candidate; a chain that ended early in a fold repeats its last one."""
     params: list[dict[str, Any]] = []
     chains: list[int] = []
     columns: list[list[_Scored | None]] = []
@@ -177,16 +177,16 @@ def _table(
             [part[min(place, len(part) - 1)] if part else None for part in parts]
             for place in range(len(longest))
         ]
-    scores = {name: _numbers(columns, len(folds), _value(name)) for name in scoring}
+    scores = {name: _numbers(columns, len(folds), "values", name) for name in scoring}
     unscored = [one for column in columns for one in column if one and one.unscored]
     if unscored and all(np.all(np.isnan(table)) for table in scores.values()):
-        scores = _joined_scores(columns, scoring)
+        scores = _score_jointly(columns, scoring)
     names = {name: None for column in columns for one in column if one for name in one.facts}
     return SearchResult.of(
         params,
         scores,
         np.asarray(chains, dtype=np.intp),
-        {name: _numbers(columns, len(folds), _fact(name)) for name in names},
+        {name: _numbers(columns, len(folds), "facts", name) for name in names},
         predictions=tuple(
             tuple(None if one is None else one.prediction for one in column) for column in columns
         ),
@@ -194,43 +194,32 @@ def _table(
     )
 
 
-def _numbers(
-    columns: list[list[_Scored | None]], n_folds: int, pick: Callable[[_Scored], float]
-) -> np.ndarray:
+def _numbers(columns: list[list[_Scored | None]], n_folds: int, kind: str, name: str) -> np.ndarray:
     """Return a table ``(n_folds, n_candidates)``, with NaN for a candidate that a fold lacks."""
     table = np.full((n_folds, len(columns)), np.nan)
     for place, column in enumerate(columns):
         for fold, one in enumerate(column):
             if one is not None:
-                table[fold, place] = pick(one)
+                table[fold, place] = getattr(one, kind).get(name, math.nan)
     return table
 
 
-def _value(name: str) -> Callable[[_Scored], float]:
-    return lambda one: one.values[name]
-
-
-def _fact(name: str) -> Callable[[_Scored], float]:
-    return lambda one: one.facts.get(name, math.nan)
-
-
-def _joined_scores(
+def _score_jointly(
     columns: list[list[_Scored | None]], scoring: Mapping[str, HeldOutScore]
 ) -> dict[str, np.ndarray]:
-    """Score the held-out rows of all folds together, where no fold can be scored by itself.
+    """Score the held-out rows of all folds together, for folds too small to have scores.
 
-    Leaving one row out does that to the share of variance explained.
+    With one row left out, for example, no fold has a share of variance explained.
     """
-    tables = {name: np.full((1, len(columns)), np.nan) for name in scoring}
-    for place, column in enumerate(columns):
-        parts = [one.unscored for one in column if one and one.unscored]
-        for name, score in scoring.items():
-            if parts:
-                tables[name][0, place] = score(_joined(parts))
-    return tables
+    parts = [[one.unscored for one in column if one and one.unscored] for column in columns]
+    joined = [_join(part) if part else None for part in parts]
+    return {
+        name: np.array([[math.nan if one is None else score(one) for one in joined]])
+        for name, score in scoring.items()
+    }
 
 
-def _joined(parts: Sequence[Candidate]) -> Candidate:
+def _join(parts: Sequence[Candidate]) -> Candidate:
     scores = np.concatenate([part.scores for part in parts])
     rows = np.concatenate([part.rows for part in parts])
     return Candidate(parts[0].params, rows, scores, FixedScores(scores, parts[0].model.outputs))

@@ -1,4 +1,4 @@
-"""What a search is given: a problem, which offers candidates, and somebody to show progress to."""
+"""The problem that a search solves, its candidates, and the display of progress."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class FixedScores:
-    """A model whose scores are known already, for rows that it is given to score.
+    """A model whose scores are already known, for certain rows.
 
     Kernel learners use it, so that scoring a candidate computes no kernel again.
 
@@ -20,13 +20,13 @@ class FixedScores:
     values : ndarray of shape (n_samples, n_scores)
         The scores.
     outputs : ClassOutputs or NumberOutputs
-        What they mean.
+        What the scores mean.
     """
 
     values: np.ndarray
     outputs: Any
 
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: object) -> np.ndarray:
         """Return the scores, which are those of the rows ``X``."""
         return self.values
 
@@ -38,11 +38,11 @@ class Candidate:
     Parameters
     ----------
     params : dict
-        The parameters that are tried.
+        The parameters of the fit.
     rows : any
         The held-out rows, as the split gives them.
     scores : ndarray of shape (n_rows, n_scores)
-        What the model gives these rows.
+        The scores of these rows.
     model : model
         The model, or :class:`FixedScores`.
     facts : dict
@@ -57,7 +57,7 @@ class Candidate:
 
 
 class Progress(Protocol):
-    """Somebody to show progress to."""
+    """A display of progress, as a tree of tasks."""
 
     def task(self, name: str, n_tasks: int = 0) -> Progress:
         """Begin a task below this one, of at most ``n_tasks`` parts."""
@@ -81,18 +81,18 @@ SILENT: Progress = _Silent()
 
 
 class SearchProblem(Protocol):
-    """The rows of a search, with what is computed of all of them once.
+    """The rows of a search, and whatever is computed once from all of them.
 
-    Candidates come in *chains*, from simple to complex, whose fits share work: a path that is
-    truncated, or fits that each start from the one before.
+    Candidates come in *chains*, from simple to complex, whose fits share work: truncations of one
+    path, or fits that each start from the one before.
     """
 
-    #: The number of candidates of each chain, at most.
+    #: The largest number of candidates of each chain.
     chains: Sequence[int]
 
     def fold(self, train: Any, test: Any) -> Callable[[int], Iterator[Candidate]]:
-        """Return what gives the candidates of a chain, fitted on the rows ``train``.
+        """Return a function that yields the candidates of a chain, fitted on the rows ``train``.
 
-        The chains of a fold may share what is computed here.  The iterator raises
-        KeyboardInterrupt where an engine was interrupted.
+        The chains of a fold may share what is computed here. The iterator raises
+        KeyboardInterrupt if an engine was interrupted.
         """

@@ -1,4 +1,4 @@
-"""What a search found."""
+"""The result of a search."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class SearchResult:
     chains : ndarray of int
         The chain of each candidate; within a chain candidates go from simple to complex.
     facts : dict of ndarray of shape (n_folds, n_candidates)
-        Other numbers of each fit.
+        Further numbers about each fit.
     n_splits : int
         The number of folds with scores.
     interrupted : bool
-        Whether somebody stopped the search.
+        Whether the search was interrupted.
     best_index : int
         The row of the chosen candidate; -1 before the choice.
     predictions : tuple of tuple of ndarray
-        By candidate and fold, what is predicted for the held-out rows, if that was kept.
+        By candidate and fold, the predictions for the held-out rows, if they were kept.
     """
 
     cv_results: dict[str, Any]
@@ -76,8 +76,7 @@ class SearchResult:
     @property
     def best_params(self) -> dict[str, Any]:
         """Parameters of the chosen candidate."""
-        params: dict[str, Any] = self.cv_results["params"][self.best_index]
-        return params
+        return self.cv_results["params"][self.best_index]
 
     @property
     def best_score(self) -> float:

@@ -7,7 +7,7 @@ r"""The bytes of a model file: a first line, a checksum, one JSON document, and 
     <length of the JSON document in bytes>\n
     <JSON document><array 0><array 1>...
 
-Nothing in here knows what the document means, but for its list of arrays.
+This module does not know what the document means, except for its list of arrays.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def plain(array: np.ndarray) -> np.ndarray | None:
 
 def pack(document: dict[str, Any], arrays: Sequence[np.ndarray]) -> list[bytes | memoryview]:
     """Return the file in parts; ``arrays`` are as :func:`plain` returns them."""
-    document = {**document, "arrays": [_described(array) for array in arrays]}
+    document = {**document, "arrays": [_describe(array) for array in arrays]}
     text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
     body: list[bytes | memoryview] = [b"%d\n" % len(text), text]
     body += [_raw(array) for array in arrays]
@@ -65,24 +65,23 @@ def pack(document: dict[str, Any], arrays: Sequence[np.ndarray]) -> list[bytes |
     return [_MAGIC + b"%d\n" % FORMAT, checksum.hexdigest().encode() + b"\n", *body]
 
 
-def _described(array: np.ndarray) -> dict[str, Any]:
+def _describe(array: np.ndarray) -> dict[str, Any]:
     order = "C" if array.flags.c_contiguous else "F"
     return {"dtype": array.dtype.str, "shape": list(array.shape), "order": order}
 
 
 def _raw(array: np.ndarray) -> memoryview:
     flat = array.reshape(-1, order="C" if array.flags.c_contiguous else "F")
-    raw: memoryview = flat.view(np.uint8).data
-    return raw
+    return flat.view(np.uint8).data
 
 
 # --- reading
 
 
 def unpack(stream: BinaryIO, name: str) -> tuple[Any, memoryview]:
-    """Return the document of a file and the bytes of its arrays, once the checksum is right.
+    """Check the checksum, and return the document of a file and the bytes of its arrays.
 
-    A foreign file is refused by its first bytes, so that however large it is, no more is read.
+    A foreign file is refused after its first bytes, however large it is.
     """
     _check_first_line(stream.readline(_LONGEST_FIRST_LINE), name)
     promised = stream.read(65)
@@ -102,13 +101,13 @@ def unpack(stream: BinaryIO, name: str) -> tuple[Any, memoryview]:
             f"{name} says that its JSON document has {int(length[1])} bytes, but only "
             f"{len(body) - start} follow. {_ANOTHER_COPY}"
         )
-    return _parsed(body[start:end], name), memoryview(body)[end:]
+    return _parse(body[start:end], name), memoryview(body)[end:]
 
 
 def _check_first_line(line: bytes, name: str) -> None:
     match = _FIRST_LINE.fullmatch(line)
     if match is None:
-        raise ModelFileError(f"{name} {_strangeness(line)}")
+        raise ModelFileError(f"{name} {_describe_foreign(line)}")
     version = int(match[1])
     if version > FORMAT:
         raise ModelFileError(
@@ -122,8 +121,8 @@ def _check_first_line(line: bytes, name: str) -> None:
         )
 
 
-def _strangeness(line: bytes) -> str:
-    """Say what a file that does not begin as ours may be."""
+def _describe_foreign(line: bytes) -> str:
+    """Say what kind of file this may be, given its first line."""
     if line.startswith(_MAGIC):
         return f"is damaged: its first line is not whole. {_ANOTHER_COPY}"
     if not line:
@@ -136,11 +135,11 @@ def _strangeness(line: bytes) -> str:
     return no_model
 
 
-def _parsed(text: bytes, name: str) -> Any:
+def _parse(text: bytes, name: str) -> Any:
     """Return a JSON document: ASCII, no key twice, no NaN."""
     try:
         return json.loads(
-            text.decode("ascii"), object_pairs_hook=_unrepeated, parse_constant=_no_constant
+            text.decode("ascii"), object_pairs_hook=_refuse_repeats, parse_constant=_refuse_constant
         )
     except (ValueError, RecursionError) as error:
         raise ModelFileError(
@@ -148,19 +147,19 @@ def _parsed(text: bytes, name: str) -> Any:
         ) from error
 
 
-def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) != len(pairs):
         raise ValueError("a key stands twice in one object")
     return content
 
 
-def _no_constant(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
 
 
-def read_arrays(described: Any, raw: memoryview) -> list[np.ndarray]:
-    """Return the arrays, which follow one another without gaps and to the last byte."""
+def read_arrays(described: object, raw: memoryview) -> list[np.ndarray]:
+    """Return the arrays, which must fill the bytes without gaps."""
     if not isinstance(described, list):
         raise ModelFileError("its arrays are not described by a list")
     arrays, start = [], 0
@@ -173,22 +172,22 @@ def read_arrays(described: Any, raw: memoryview) -> list[np.ndarray]:
     return arrays
 
 
-def _array(entry: Any, raw: memoryview) -> np.ndarray:
+def _array(entry: object, raw: memoryview) -> np.ndarray:
     """Return a copy of the array at the beginning of ``raw``."""
     if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "order"}:
         raise ModelFileError("an array is not described by its dtype, shape and order")
-    shape, order = checked_shape(entry["shape"]), entry["order"]
+    shape, order = check_shape(entry["shape"]), entry["order"]
     if order not in ("C", "F"):
         raise ModelFileError(f"order {order!r} of an array is neither 'C' nor 'F'")
-    dtype = checked_dtype(entry["dtype"])
-    # Python's whole numbers do not overflow; the comparison comes before any memory is asked for.
+    dtype = check_dtype(entry["dtype"])
+    # Python's whole numbers do not overflow, and no memory has been allocated yet.
     if math.prod(shape) * dtype.itemsize > len(raw):
         raise ModelFileError(f"an array of shape {shape} and {dtype} runs over the end of the file")
     stored: np.ndarray = np.ndarray(shape, dtype, buffer=raw, order=order)
-    return checked_content(stored.astype(dtype.newbyteorder("="), order="K", copy=True))
+    return check_content(stored.astype(dtype.newbyteorder("="), order="K", copy=True))
 
 
-def checked_shape(shape: Any) -> tuple[int, ...]:
+def check_shape(shape: object) -> tuple[int, ...]:
     """Return a shape read from a file, or raise."""
     if not isinstance(shape, list) or len(shape) > 32:
         raise ModelFileError("the shape of an array is no list of up to 32 lengths")
@@ -197,15 +196,15 @@ def checked_shape(shape: Any) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def checked_dtype(name: Any) -> np.dtype[Any]:
+def check_dtype(name: object) -> np.dtype[Any]:
     """Return a dtype read from a file, or raise."""
     if not isinstance(name, str) or not _DTYPE.fullmatch(name):
         raise ModelFileError(f"{str(name)[:40]!r} is no dtype that a model file holds")
     return np.dtype(name)
 
 
-def checked_content(array: np.ndarray) -> np.ndarray:
-    """Return the array if all its bytes stand for values: truth values, characters."""
+def check_content(array: np.ndarray) -> np.ndarray:
+    """Return the array; raise if some of its bytes are no truth value or no character."""
     flat = array.reshape(-1, order="A")
     if array.dtype.kind == "b" and np.any(flat.view(np.uint8) > 1):
         raise ModelFileError("an array of truth values holds something else")

@@ -1,7 +1,7 @@
 """From the JSON document and the arrays of a model file to a model.
 
 The file may come from anybody. Values are built from a closed set of nodes, classes come from
-:mod:`mixnorm.storage.registry`, and whatever is not as it must be raises.
+:mod:`mixnorm.storage.registry`, and everything unexpected raises an error.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm.exceptions import ModelFileError
-from mixnorm.storage.container import checked_content, checked_dtype, checked_shape
-from mixnorm.storage.encode import DEEPEST, fitted_hints
+from mixnorm.storage.container import check_content, check_dtype, check_shape
+from mixnorm.storage.encode import DEEPEST, hints_of_fit
 from mixnorm.storage.hints import check_fields, fits
 from mixnorm.storage.registry import dataclass_class, estimator_class, splitter_class
 
@@ -32,10 +32,10 @@ class Decoder:
     Parameters
     ----------
     arrays : list of ndarray
-        The arrays of the file. Each stands for one value and is given away once, so that a small
-        file cannot become many copies of a large array.
+        The arrays of the file. Each is one value and is used once, so that a small file cannot
+        become many copies of a large array.
     max_bytes : int
-        Most memory for what estimators rebuild, all of them together.
+        Most memory that all estimators together may allocate for what they rebuild.
     """
 
     def __init__(self, arrays: list[np.ndarray], max_bytes: int) -> None:
@@ -50,16 +50,18 @@ class Decoder:
         self._depth += 1
         if self._depth > DEEPEST:
             raise ModelFileError(f"it holds more than {DEEPEST} values within one another")
-        found = [self.value(item) for item in node] if type(node) is list else self._tagged(node)
+        found = (
+            [self.value(item) for item in node] if type(node) is list else self._tagged_value(node)
+        )
         self._depth -= 1
         return found
 
     def finish(self) -> None:
-        """Raise if an array of the file stands for nothing."""
+        """Raise if the file has an array that no value uses."""
         if any(array is not None for array in self._arrays):
             raise ModelFileError("it has an array that belongs to nothing")
 
-    def _tagged(self, node: dict[str, Any]) -> Any:
+    def _tagged_value(self, node: dict[str, Any]) -> Any:
         if len(node) != 1:
             raise ModelFileError(f"a value has {len(node)} kinds instead of one")
         [(kind, content)] = node.items()
@@ -69,24 +71,24 @@ class Decoder:
 
     # --- plain values
 
-    def _integer(self, text: Any) -> int:
+    def _integer(self, text: object) -> int:
         if not isinstance(text, str) or not _HEXADECIMAL.fullmatch(text):
             raise ModelFileError("a large integer is not written in hexadecimal digits")
         return int(text, 16)
 
-    def _float(self, text: Any) -> float:
+    def _float(self, text: object) -> float:
         if text not in _NOT_FINITE:
             raise ModelFileError(f"{reprlib.repr(text)} is neither nan nor infinite")
         return float(text)
 
-    def _text(self, codes: Any) -> str:
-        return "".join(map(chr, _a(list, codes)))
+    def _text(self, codes: object) -> str:
+        return "".join(map(chr, _expect(list, codes)))
 
-    def _tuple(self, items: Any) -> tuple[Any, ...]:
-        return tuple([self.value(item) for item in _a(list, items)])
+    def _tuple(self, items: object) -> tuple[Any, ...]:
+        return tuple([self.value(item) for item in _expect(list, items)])
 
     def _dict(self, pairs: Any) -> dict[Any, Any]:
-        entries = [_a(list, pair) for pair in _a(list, pairs)]
+        entries = [_expect(list, pair) for pair in _expect(list, pairs)]
         found = {self.value(key): self.value(item) for key, item in entries}
         if len(found) != len(pairs):
             raise ModelFileError("a dictionary has one key twice")
@@ -94,7 +96,7 @@ class Decoder:
 
     # --- NumPy
 
-    def _array(self, index: Any) -> np.ndarray:
+    def _array(self, index: object) -> np.ndarray:
         if type(index) is not int or not 0 <= index < len(self._arrays):
             raise ModelFileError(f"it names array {reprlib.repr(index)}, which it does not hold")
         array, self._arrays[index] = self._arrays[index], None
@@ -102,37 +104,36 @@ class Decoder:
             raise ModelFileError(f"array {index} stands for two values")
         return array
 
-    def _objects(self, content: Any) -> np.ndarray:
+    def _objects(self, content: object) -> np.ndarray:
         shape, items = _parts(content, "shape", "items")
-        found = [self.value(item) for item in _a(list, items)]
+        found = [self.value(item) for item in _expect(list, items)]
         array = np.empty(len(found), dtype=object)
         for place, item in enumerate(found):  # a slice would look into the items
             array[place] = item
-        return array.reshape(checked_shape(shape))
+        return array.reshape(check_shape(shape))
 
-    def _scalar(self, content: Any) -> np.generic:
+    def _scalar(self, content: object) -> np.generic:
         name, digits = _parts(content, "dtype", "bytes")
-        dtype, raw = checked_dtype(name), bytes.fromhex(_a(str, digits))
+        dtype, raw = check_dtype(name), bytes.fromhex(_expect(str, digits))
         if len(raw) != dtype.itemsize:
             raise ModelFileError(f"a scalar of {dtype} has {len(raw)} bytes")
         stored = np.frombuffer(raw, dtype).astype(dtype.newbyteorder("="))
-        scalar: np.generic = checked_content(stored)[0]
-        return scalar
+        return check_content(stored)[0]
 
     # --- objects
 
-    def _estimator(self, content: Any) -> Any:
+    def _estimator(self, content: object) -> Any:
         name, params, state = _parts(content, "class", "params", "state")
         kind = estimator_class(name)
-        model = kind(**self._named(params, set(inspect.signature(kind).parameters), kind))
+        model = kind(**self._decode_items(params, set(inspect.signature(kind).parameters), kind))
         if state is not None:
-            self._left -= restore(model, self._named(state, None, kind), self._left)
+            self._left -= restore(model, self._decode_items(state, None, kind), self._left)
         return model
 
-    def _dataclass(self, content: Any) -> Any:
+    def _dataclass(self, content: object) -> Any:
         name, stored = _parts(content, "class", "fields")
         kind = dataclass_class(name)
-        values = self._named(stored, {field.name for field in fields(kind)}, kind)
+        values = self._decode_items(stored, {field.name for field in fields(kind)}, kind)
         check_fields(kind, values)
         late = {field.name for field in fields(kind) if not field.init}
         made = kind(**{name: value for name, value in values.items() if name not in late})
@@ -143,14 +144,14 @@ class Decoder:
             check()
         return made
 
-    def _splitter(self, content: Any) -> Any:
+    def _splitter(self, content: object) -> Any:
         name, params = _parts(content, "class", "params")
         kind = splitter_class(name)
-        return kind(**self._named(params, set(inspect.signature(kind).parameters), kind))
+        return kind(**self._decode_items(params, set(inspect.signature(kind).parameters), kind))
 
-    def _named(self, content: Any, allowed: set[str] | None, kind: type) -> dict[str, Any]:
-        """Return values by name. Those missing keep their defaults: an older mixnorm had none."""
-        for name in _a(dict, content):
+    def _decode_items(self, content: Any, allowed: set[str] | None, kind: type) -> dict[str, Any]:
+        """Return values by name; missing ones, unknown to an older mixnorm, keep defaults."""
+        for name in _expect(dict, content):
             if allowed is not None and name not in allowed:
                 raise ModelFileError(f"{kind.__name__} has no {reprlib.repr(name)} here")
         return {name: self.value(node) for name, node in content.items()}
@@ -171,13 +172,13 @@ class Decoder:
 
 
 def restore(estimator: Any, state: dict[str, Any], max_bytes: int) -> int:
-    """Make an estimator that has its parameters the fitted one that ``state`` is of.
+    """Give an estimator with parameters the attributes of a fit.
 
-    Each value must be of the kind that the class declares. Returns how many bytes the estimator
-    takes, or will, for what is not in the file.
+    Each value must have the type that the class declares. Returns how many bytes the estimator
+    may allocate for values that are not in the file.
     """
-    name, hints = type(estimator).__name__, fitted_hints(type(estimator))
-    main = "model_" if "model_" in hints else "_resume"  # online learners have no other model
+    name, hints = type(estimator).__name__, hints_of_fit(type(estimator))
+    main = "model_" if "model_" in hints else "_resume"  # online learners compute model_ from it
     needed = {main} | {part for part in hints if not part.startswith("_")}
     for part in needed | state.keys():
         if part not in hints or part not in state or not fits(state[part], hints[part]):
@@ -200,14 +201,14 @@ def restore(estimator: Any, state: dict[str, Any], max_bytes: int) -> int:
     return 8 * int(learned.inputs.n_features) * int(learned.outputs.n_outputs)
 
 
-def _a(kind: type, content: Any) -> Any:
+def _expect(kind: type, content: object) -> Any:
     if type(content) is not kind:
         raise ModelFileError(f"{reprlib.repr(content)} stands where a {kind.__name__} must be")
     return content
 
 
 def _parts(content: Any, *names: str) -> list[Any]:
-    """Return the entries of an object that must have just these."""
-    if _a(dict, content).keys() != set(names):
+    """Return the entries of an object; raise unless it has exactly these names."""
+    if _expect(dict, content).keys() != set(names):
         raise ModelFileError(f"a value has the entries {sorted(content)[:5]} instead of {names}")
     return [content[name] for name in names]

@@ -21,12 +21,12 @@ from mixnorm.storage.container import plain
 from mixnorm.storage.hints import fits, hints_of
 from mixnorm.storage.registry import name_of
 
-#: Containers and objects within one another; a list that holds itself ends here too.
+#: The deepest nesting of containers and objects, which also stops a list that contains itself.
 DEEPEST = 100
 #: Whole numbers in this range are plain JSON numbers, larger ones hexadecimal text.
 LEAST_INTEGER, LARGEST_INTEGER = -(2**63), 2**64 - 1
 
-#: What a fit leaves on an estimator, and set_output, beside what scikit-learn keeps of columns.
+#: Attributes that a fit or set_output leaves, apart from what scikit-learn keeps about columns.
 FITTED = ("model_", "report_", "search_", "_resume", "_sklearn_output_config")
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -35,10 +35,10 @@ _brief.maxother = _brief.maxstring = 60
 
 
 class Encoder:
-    """Turns values into JSON nodes; the arrays among them are gathered in ``arrays``.
+    """Turns values into JSON nodes, and collects the arrays among them in ``arrays``.
 
-    None, truth values, numbers, texts and lists are themselves. All else is an object with one key
-    that says what it is, such as ``{"tuple": [...]}`` or ``{"array": 3}``.
+    None, truth values, numbers, texts and lists stay as they are. All other values become an object
+    with one key, their kind, such as ``{"tuple": [...]}`` or ``{"array": 3}``.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Encoder:
         self._place: list[str | list[Any]] = []  # names, and the keys of dictionaries in lists
         self._depth = 0
 
-    def node(self, value: Any) -> Any:
+    def node(self, value: object) -> Any:
         """Return the JSON node of a value."""
         kind = type(value)
         if value is None or kind is bool:
@@ -121,7 +121,7 @@ class Encoder:
 
     # --- objects
 
-    def _object(self, value: Any) -> Any:
+    def _object(self, value: object) -> Any:
         known = name_of(type(value))
         if known is None:
             raise self._refusal(value, _remedy(value))
@@ -130,37 +130,37 @@ class Encoder:
             return {kind: {"class": name, **self._CONTENT[kind](self, value)}}
 
     def _estimator(self, model: BaseEstimator) -> dict[str, Any]:
-        params = self._named(model.get_params(deep=False))
+        params = self._encode_items(model.get_params(deep=False))
         try:
             check_is_fitted(model)
         except NotFittedError:
             if self._depth > 1:  # a part of the model, which may be fitted later
                 return {"params": params, "state": None}
             raise
-        return {"params": params, "state": self._named(fitted_state(model))}
+        return {"params": params, "state": self._encode_items(state_of_fit(model))}
 
     def _dataclass(self, value: Any) -> dict[str, Any]:
-        names = {field.name for field in fields(value)}
-        stray = [name for name in _own(value) if name not in names]
-        if stray:
-            raise self._refusal(value, f"Its attribute {stray[0]!r} is no field; make it one.")
         own = {field.name: getattr(value, field.name) for field in fields(value)}
-        return {"fields": self._named(own)}
+        for name in sorted(getattr(value, "__dict__", {}).keys() - own):
+            cached = inspect.getattr_static(type(value), name, None)
+            if not isinstance(cached, cached_property):
+                raise self._refusal(value, f"Its attribute {name!r} is not a field; make it one.")
+        return {"fields": self._encode_items(own)}
 
-    def _splitter(self, value: Any) -> dict[str, Any]:
+    def _splitter(self, value: object) -> dict[str, Any]:
         inner = getattr(value, "cvargs", {})  # repeated splitters keep some parameters there
         names = inspect.signature(type(value)).parameters
         params = {name: inner[name] if name in inner else getattr(value, name) for name in names}
-        return {"params": self._named(params)}
+        return {"params": self._encode_items(params)}
 
-    def _named(self, content: dict[str, Any]) -> dict[str, Any]:
+    def _encode_items(self, content: dict[str, Any]) -> dict[str, Any]:
         nodes = {}
         for name, value in sorted(content.items()):  # one model, one file
             with self._inside(f".{name}"):
                 nodes[name] = self.node(value)
         return nodes
 
-    # --- where we are
+    # --- the place in the model
 
     @contextmanager
     def _deeper(self) -> Iterator[None]:
@@ -181,13 +181,13 @@ class Encoder:
 
     @property
     def _where(self) -> str:
-        parts = [part if isinstance(part, str) else f"[{_shown(*part)}]" for part in self._place]
+        parts = [part if isinstance(part, str) else f"[{_shorten(*part)}]" for part in self._place]
         return "".join(parts) or "the model"
 
-    def _refusal(self, value: Any, remedy: str) -> ModelFileError:
+    def _refusal(self, value: object, remedy: str) -> ModelFileError:
         kind = type(value)
         return ModelFileError(
-            f"Cannot store {self._where} = {_shown(value)}: a model file holds no "
+            f"Cannot store {self._where} = {_shorten(value)}: a model file holds no "
             f"{kind.__module__}.{kind.__qualname__}. {remedy}"
         )
 
@@ -208,10 +208,10 @@ class Encoder:
     }
 
 
-def fitted_hints(kind: type) -> dict[str, Any]:
-    """Return the types of what a fit leaves on an estimator, as its class declares them.
+def hints_of_fit(kind: type) -> dict[str, Any]:
+    """Return the declared types of the attributes that a fit leaves on an estimator.
 
-    What the class computes from the rest, as online learners do ``model_``, is not among them.
+    Properties such as ``model_`` of online learners, computed from the rest, are not among them.
     """
     return {
         name: hint
@@ -220,34 +220,25 @@ def fitted_hints(kind: type) -> dict[str, Any]:
     }
 
 
-def fitted_state(model: BaseEstimator) -> dict[str, Any]:
-    """Return what a file keeps of a fitted estimator beside its parameters.
+def state_of_fit(model: BaseEstimator) -> dict[str, Any]:
+    """Return the attributes of a fitted estimator that a file keeps beside its parameters.
 
-    That is what the class declares, and of the type that it declares.
+    These are the attributes that its class declares, if they have the declared type.
     """
-    own, hints = vars(model), fitted_hints(type(model))
-    return {name: own[name] for name in own.keys() & hints if fits(own[name], hints[name])}
+    hints = hints_of_fit(type(model))
+    own = {name: getattr(model, name) for name in hints if getattr(model, name, None) is not None}
+    return {name: value for name, value in own.items() if fits(value, hints[name])}
 
 
-def _own(value: Any) -> dict[str, Any]:
-    """Return the attributes of an object, without those that a property keeps for itself."""
-    kind = type(value)
-    return {
-        name: content
-        for name, content in getattr(value, "__dict__", {}).items()
-        if not isinstance(inspect.getattr_static(kind, name, None), cached_property)
-    }
-
-
-def _shown(value: Any) -> str:
-    """Return a value on one short line, also one that cannot be printed."""
+def _shorten(value: object) -> str:
+    """Return a value as a short line of text, even if it cannot be printed."""
     try:
         return " ".join(_brief.repr(value).split())
     except Exception:  # an object of the user's, or an integer of more digits than Python prints
         return f"<{type(value).__name__}>"
 
 
-def _remedy(value: Any) -> str:
+def _remedy(value: object) -> str:
     if isinstance(value, (np.random.RandomState, np.random.Generator)):
         return "Set it to a whole number or None; the fitted model stays the same."
     if callable(value) and getattr(value, "get_params", None) is None:

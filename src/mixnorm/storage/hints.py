@@ -32,7 +32,7 @@ def hints_of(kind: type) -> dict[str, Any]:
         return {}
 
 
-def fits(value: Any, hint: Any) -> bool:
+def fits(value: object, hint: object) -> bool:
     """Tell whether a value fits an annotation; annotations not understood fit everything.
 
     Examples
@@ -66,7 +66,7 @@ def _fit_in_tuple(value: tuple[Any, ...], args: tuple[Any, ...]) -> bool:
     return len(value) == len(args) and all(map(fits, value, args))
 
 
-def _is_a(value: Any, hint: Any) -> bool:
+def _is_a(value: object, hint: object) -> bool:
     if hint is bool:
         return isinstance(value, (bool, np.bool_))
     if hint in (int, float):

@@ -1,10 +1,9 @@
-"""The classes that a model file may name: a closed list, looked up and never imported by path."""
+"""The closed list of classes that a model file may name; none is imported by path."""
 
 from __future__ import annotations
 
 from dataclasses import is_dataclass
 from importlib import import_module
-from typing import Any
 
 from sklearn.base import BaseEstimator
 
@@ -35,22 +34,22 @@ SPLITTERS = (
 )  # fmt: skip
 
 
-def estimator_class(name: Any) -> type:
+def estimator_class(name: object) -> type:
     """Return the estimator that a file calls ``name``."""
-    return _found(name, _exported(ESTIMATORS), "estimator")
+    return _look_up(name, _classes_of(ESTIMATORS), "estimator")
 
 
-def dataclass_class(name: Any) -> type:
+def dataclass_class(name: object) -> type:
     """Return the dataclass that a file calls ``name``, its room included: ``losses.Squared``."""
     room, _, short = name.rpartition(".") if isinstance(name, str) else ("", "", name)
-    return _found(short, _exported(room) if room in _PARTS else {}, "part of a model", name)
+    return _look_up(short, _classes_of(room) if room in _PARTS else {}, "part of a model", name)
 
 
-def splitter_class(name: Any) -> type:
+def splitter_class(name: object) -> type:
     """Return scikit-learn's splitter of that name."""
     selection = import_module("sklearn.model_selection")
     known = {name: getattr(selection, name) for name in SPLITTERS}
-    return _found(name, known, "splitter")
+    return _look_up(name, known, "splitter")
 
 
 def name_of(kind: type) -> tuple[str, str] | None:
@@ -60,25 +59,27 @@ def name_of(kind: type) -> tuple[str, str] | None:
         return "splitter", name
     for room in (ESTIMATORS, *_PARTS):
         home = f"{_PACKAGE}.{room}"
-        if (module == home or module.startswith(f"{home}.")) and _exported(room).get(name) is kind:
+        if (module == home or module.startswith(f"{home}.")) and _classes_of(room).get(
+            name
+        ) is kind:
             return ("estimator", name) if room == ESTIMATORS else ("dataclass", f"{room}.{name}")
     return None
 
 
-def is_model(value: Any) -> bool:
+def is_model(value: object) -> bool:
     """Tell whether ``value`` can be saved on its own: an estimator, or a model made of one."""
     kind, name = name_of(type(value)) or ("", "")
     predicts = getattr(value, "predict", None) is not None
     return kind == "estimator" or (name.startswith(f"{MODELS}.") and predicts)
 
 
-def _found(short: Any, known: dict[str, type], what: str, name: Any = None) -> type:
+def _look_up(short: object, known: dict[str, type], what: str, name: object = None) -> type:
     if not isinstance(short, str) or short not in known:
         raise ModelFileError(f"it names {name or short!r}, which is no {what} of this mixnorm")
     return known[short]
 
 
-def _exported(room: str) -> dict[str, type]:
+def _classes_of(room: str) -> dict[str, type]:
     """Return the classes of a room that can be stored: its public estimators or dataclasses."""
     module = import_module(f"{_PACKAGE}.{room}")
     exported = {name: getattr(module, name) for name in module.__all__}

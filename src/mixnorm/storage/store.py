@@ -25,7 +25,7 @@ import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from mixnorm._files import written_whole
+from mixnorm._files import write_atomically
 from mixnorm._version import __version__
 from mixnorm.exceptions import ModelFileError
 from mixnorm.storage.container import pack, read_arrays, unpack
@@ -33,7 +33,7 @@ from mixnorm.storage.decode import Decoder
 from mixnorm.storage.encode import Encoder
 from mixnorm.storage.registry import is_model
 
-_ENTRIES = {"mixnorm", "python", "numpy", "scikit-learn", "model", "arrays"}
+_ENTRIES_OF_DOCUMENT = {"mixnorm", "python", "numpy", "scikit-learn", "model", "arrays"}
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -47,13 +47,13 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     model : estimator or table model
         A fitted estimator of :mod:`mixnorm.estimators`, or a table model.
     path : path-like
-        Where the file shall be; ``.mixnorm`` is a good ending.
+        Where to write the file; ``.mixnorm`` is a good suffix.
 
     Raises
     ------
     ModelFileError
-        If the model holds something that a model file cannot, such as a function or an object of
-        your own. The message names the parameter.
+        If the model holds something that a model file cannot hold, such as a function or an object
+        of your own. The message names the parameter.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
 
@@ -75,8 +75,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    parts = _packed(model)
-    with written_whole(path) as file:
+    parts = _pack_model(model)
+    with write_atomically(path) as file:
         for part in parts:
             file.write(part)
 
@@ -118,8 +118,8 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 2**30) -> Any:
         return _read(file, str(path), max_bytes)
 
 
-def _packed(model: Any) -> list[bytes | memoryview]:
-    """Return the parts of the file, after a trial that they can be read."""
+def _pack_model(model: Any) -> list[bytes | memoryview]:
+    """Return the parts of the file, after checking that they can be read."""
     if not is_model(model):
         raise ModelFileError(
             f"Cannot store a {type(model).__name__}: a model file holds an estimator of "
@@ -134,7 +134,7 @@ def _packed(model: Any) -> list[bytes | memoryview]:
         "model": encoder.node(model),
     }
     try:
-        _decoded(document["model"], encoder.arrays, sys.maxsize)
+        _decode(document["model"], encoder.arrays, sys.maxsize)
     except Exception as error:
         raise ModelFileError(
             f"Cannot store this {type(model).__name__}, which could not be read again: "
@@ -150,12 +150,12 @@ def _read(stream: BinaryIO, name: str, max_bytes: int = 2**30) -> Any:
     except MemoryError as error:
         raise ModelFileError(f"{name} does not fit into memory.") from error
     try:
-        if not isinstance(document, dict) or document.keys() != _ENTRIES:
+        if not isinstance(document, dict) or document.keys() != _ENTRIES_OF_DOCUMENT:
             raise ModelFileError("its JSON document has other entries than it must have")
-        return _decoded(document["model"], read_arrays(document["arrays"], raw), max_bytes)
+        return _decode(document["model"], read_arrays(document["arrays"], raw), max_bytes)
     except MemoryError as error:
         raise ModelFileError(f"{name} takes too much memory. {error}.") from error
-    # Whatever fails on the values of a stranger's file, it is the file that is wrong.
+    # Whatever fails on values of a file that may come from anybody, the file is at fault.
     except Exception as error:
         writer = document.get("mixnorm") if isinstance(document, dict) else None
         raise ModelFileError(
@@ -164,7 +164,7 @@ def _read(stream: BinaryIO, name: str, max_bytes: int = 2**30) -> Any:
         ) from error
 
 
-def _decoded(node: Any, arrays: list[np.ndarray], max_bytes: int) -> Any:
+def _decode(node: object, arrays: list[np.ndarray], max_bytes: int) -> Any:
     decoder = Decoder(arrays, max_bytes)
     model = decoder.value(node)
     if not is_model(model):
@@ -180,7 +180,7 @@ def _reason(error: Exception) -> str:
     return text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"
 
 
-def _advice(writer: Any) -> str:
+def _advice(writer: object) -> str:
     if not isinstance(writer, str) or writer == __version__ or len(writer) > 40:
         return " Get another copy of the file, or save the model again."
     return f" It says that mixnorm {writer!r} wrote it, and this is {__version__}: try that one."

@@ -1,4 +1,4 @@
-"""How one column of a table becomes columns of a matrix: as a number, a category or a date."""
+"""Plans for columns of a table: each encodes numbers, categories or dates as matrix columns."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from mixnorm.tables.names import ColumnName, DayName, LevelName, NumberName
 from mixnorm.tables.values import (
     DATE_FORMATS,
+    SECONDS_PER_DAY,
     Style,
     as_numbers,
     as_seconds,
@@ -21,8 +22,7 @@ from mixnorm.tables.values import (
 if TYPE_CHECKING:
     import pandas as pd
 
-_DAY = 86400.0
-_YEAR = 365.2425
+_DAYS_PER_YEAR = 365.2425
 Cycle = Literal["year", "week", "day"]
 MISSING_LEVEL = "(missing)"
 OTHER_LEVEL = "(other)"
@@ -30,7 +30,7 @@ OTHER_LEVEL = "(other)"
 
 @dataclass
 class Gaps:
-    """What was not as it should be in a column: how many entries, and how they were taken."""
+    """Counts of the entries of a column that are missing, unreadable, infinite or new."""
 
     missing: int = 0
     strange: int = 0
@@ -51,7 +51,7 @@ class Gaps:
         )
 
     def note_strange(self, value: Any) -> None:
-        """Count an entry that cannot be read; the first ones are examples."""
+        """Count an entry that cannot be read, and keep the first few as examples."""
         self.strange += 1
         self.examples = tuple(dict.fromkeys((*self.examples, str(value)[:40])))[:3]
 
@@ -65,13 +65,13 @@ class NumberColumn:
     name : str
         The column's name.
     fill : float
-        What stands in for missing entries: the median.
+        The value of missing entries: the median.
     centre : float
-        Subtracted, where the column would otherwise vary little beside its size.
+        Value to subtract from a column that varies little relative to its size.
     style : {"plain", "thousands", "comma"}
         How texts are written as numbers: ``1234.5``, ``1,234.5`` or ``1.234,5``.
     scale : float
-        What is left is divided by this, where columns are to be on one scale.
+        Divisor that puts columns on one scale.
     """
 
     name: str
@@ -84,8 +84,7 @@ class NumberColumn:
     kind: ClassVar[str] = "number"
 
     def _check_stored(self) -> None:
-        _check_finite(self.name, self.fill, self.centre)
-        _check_scale(self.name, self.scale)
+        _check_numbers(self.name, self.scale, self.fill, self.centre)
 
     @property
     def column_names(self) -> tuple[ColumnName, ...]:
@@ -94,29 +93,29 @@ class NumberColumn:
 
     @property
     def example(self) -> str:
-        """A value as it may stand in a table."""
+        """An entry that can be read."""
         return f"{self.fill:.6g}"
 
     def encode(self, values: pd.Series[Any]) -> tuple[np.ndarray, Gaps]:
         """Return the matrix columns of a column's entries, and what was missing."""
         numbers = as_numbers(values, self.style)
-        gaps = _gaps(values, np.isnan(numbers))
+        gaps = _count_gaps(values, np.isnan(numbers))
         gaps.infinite = int(np.count_nonzero(np.isinf(numbers)))
         numbers = np.where(np.isfinite(numbers), numbers, self.fill)
         numbers = numbers - self.centre if self.centre else numbers
         return (numbers / self.scale if self.scale != 1 else numbers)[:, None], gaps
 
     def standardise(self, matrix: np.ndarray) -> NumberColumn:
-        """Return the plan that makes mean 0 and deviation 1 of what this one made ``matrix`` of."""
-        mean, deviation = _spread(matrix[:, 0])
+        """Return a plan with mean 0 and deviation 1; ``matrix`` is what this plan gives."""
+        mean, deviation = _measure_spread(matrix[:, 0])
         return replace(self, centre=self.centre + mean, scale=deviation)
 
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    """A column of categories, one indicator per level; all of them count as one feature.
+    """A column of categories: one indicator per level, all of them one feature.
 
-    An entry that is no level, and that no level of its own stands for, has all indicators zero.
+    An entry that belongs to no indicator has all of them zero.
 
     Parameters
     ----------
@@ -125,9 +124,9 @@ class CategoryColumn:
     levels : tuple of str
         The levels, the most frequent first.
     missing : bool
-        Whether missing entries have an indicator of their own.
+        Whether missing entries have an indicator.
     other : bool
-        Whether rare levels share an indicator, which also stands for levels seen later.
+        Whether rare levels share an indicator, together with levels that training did not have.
     """
 
     name: str
@@ -146,12 +145,12 @@ class CategoryColumn:
 
     @property
     def kind(self) -> str:
-        """What to call it."""
+        """The kind in words."""
         return f"category ({self.width} levels)"
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the indicators stand for."""
+        """Labels of the indicators."""
         return (
             *self.levels,
             *((MISSING_LEVEL,) if self.missing else ()),
@@ -172,17 +171,18 @@ class CategoryColumn:
         place = {normalise_level(level): index for index, level in enumerate(self.levels)}
         gap = len(self.levels) if self.missing else -1
         other = len(self.levels) + self.missing if self.other else -1
-        turned = np.array([place.get(text, other) for text in found] + [-1], dtype=np.intp)
+        # A missing entry has the code -1, which picks the last of these.
+        columns = np.array([place.get(text, other) for text in found] + [gap], dtype=np.intp)
         known = np.array([text in place for text in found] + [True])
-        index = np.where(codes < 0, gap, turned[codes])
+        index = columns[codes]
         matrix = np.zeros((len(values), self.width))
         rows = np.flatnonzero(index >= 0)
         matrix[rows, index[rows]] = 1.0
-        new = ~known[codes] & (codes >= 0)
+        new = ~known[codes]
         gaps = Gaps(
             missing=int(np.count_nonzero(codes < 0)),
             unseen=int(np.count_nonzero(new)),
-            examples=_examples(values, new),
+            examples=_pick_examples(values, new),
             filled=self.missing or not np.any(codes < 0),
         )
         return matrix, gaps
@@ -190,16 +190,14 @@ class CategoryColumn:
     def standardise(self, matrix: np.ndarray) -> CategoryColumn:
         """Return the plan itself.
 
-        Two different levels are as far apart as two numbers of deviation 1 are on average.
+        Two rows of different levels are as far apart as two numbers of deviation 1 on average.
         """
         return self
 
 
 @dataclass(frozen=True)
 class DateColumn:
-    """A column of dates: days since the first, and where in the year, week and day they lie.
-
-    All of it counts as one feature.
+    """A column of dates: days since the first, and the time of year, week and day, as one feature.
 
     Parameters
     ----------
@@ -208,11 +206,11 @@ class DateColumn:
     pattern : str
         The format of dates written as text.
     origin, fill : float
-        The first date, and the one that stands in for missing ones; seconds since 1970.
+        The first date and the value of missing dates, in seconds since 1970.
     cycles : tuple of {"year", "week", "day"}
-        Which cycles are told from the date, each as a sine and a cosine.
+        Cycles to encode, each as a sine and a cosine.
     scale : float
-        What the days are divided by, where columns are to be on one scale.
+        Divisor of the days that puts columns on one scale.
     """
 
     name: str
@@ -225,8 +223,7 @@ class DateColumn:
     kind: ClassVar[str] = "date"
 
     def _check_stored(self) -> None:
-        _check_finite(self.name, self.origin, self.fill)
-        _check_scale(self.name, self.scale)
+        _check_numbers(self.name, self.scale, self.origin, self.fill)
         if self.pattern not in DATE_FORMATS or len(set(self.cycles)) != len(self.cycles):
             raise ValueError(f"the format or the cycles of the date {self.name!r} are not known")
 
@@ -248,7 +245,7 @@ class DateColumn:
 
     @property
     def example(self) -> str:
-        """A value as it may stand in a table."""
+        """An entry that can be read."""
         pattern = "%Y-%m-%d" if self.pattern == "ISO8601" else self.pattern
         moment = np.datetime64(int(self.fill), "s").item()
         return str(moment.strftime(pattern))
@@ -257,54 +254,51 @@ class DateColumn:
         """Return the matrix columns of a column's entries, and what was missing."""
         seconds = as_seconds(values, self.pattern)
         lost = np.isnan(seconds)
-        return self.encode_seconds(np.where(lost, self.fill, seconds)), _gaps(values, lost)
+        return self.encode_seconds(np.where(lost, self.fill, seconds)), _count_gaps(values, lost)
 
     def encode_seconds(self, seconds: np.ndarray) -> np.ndarray:
         """Return the matrix columns of dates in seconds since 1970."""
-        days = seconds / _DAY
-        columns = [(days - self.origin / _DAY) / self.scale]
-        lengths = {"year": _YEAR, "week": 7.0, "day": 1.0}
+        days = seconds / SECONDS_PER_DAY
+        columns = [(days - self.origin / SECONDS_PER_DAY) / self.scale]
+        lengths = {"year": _DAYS_PER_YEAR, "week": 7.0, "day": 1.0}
         for cycle in self.cycles:
             angle = 2 * np.pi * np.mod(days, lengths[cycle]) / lengths[cycle]
             columns += [np.sin(angle), np.cos(angle)]
         return np.column_stack(columns)
 
     def standardise(self, matrix: np.ndarray) -> DateColumn:
-        """Return the plan that makes days of deviation 1; cycles are on that scale already."""
-        return replace(self, scale=_spread(matrix[:, 0])[1])
+        """Return a plan whose days have deviation 1; cycles are on that scale already."""
+        return replace(self, scale=_measure_spread(matrix[:, 0])[1])
 
 
-def _spread(values: np.ndarray) -> tuple[float, float]:
-    """Return mean and standard deviation, of numbers of any size."""
+def _measure_spread(values: np.ndarray) -> tuple[float, float]:
+    """Return mean and standard deviation; squares do not overflow."""
     largest = float(np.max(np.abs(values)))
     reduced = values / largest
     return largest * float(np.mean(reduced)), largest * float(np.std(reduced))
 
 
-def _check_finite(name: str, *numbers: float) -> None:
+def _check_numbers(name: str, scale: float, *numbers: float) -> None:
     if not all(abs(number) < np.inf for number in numbers):
-        raise ValueError(f"the column {name!r} has a fill or a centre that is no finite number")
-
-
-def _check_scale(name: str, scale: float) -> None:
+        raise ValueError(f"the column {name!r} has a fill or a centre that is not finite")
     if not 0 < scale < np.inf:
-        raise ValueError(f"the column {name!r} has a scale that is no positive number")
+        raise ValueError(f"the column {name!r} has a scale that is not positive and finite")
 
 
 ColumnPlan = NumberColumn | CategoryColumn | DateColumn
 
 
-def _gaps(values: pd.Series[Any], lost: np.ndarray) -> Gaps:
-    """Return how many of the lost entries are missing, and how many cannot be read."""
+def _count_gaps(values: pd.Series[Any], lost: np.ndarray) -> Gaps:
+    """Count how many of the lost entries are missing, and how many cannot be read."""
     if not lost.any():
         return Gaps()
     strange = lost & ~is_missing(values)
     missing = int(np.count_nonzero(lost & ~strange))
-    return Gaps(missing, int(np.count_nonzero(strange)), examples=_examples(values, strange))
+    return Gaps(missing, int(np.count_nonzero(strange)), examples=_pick_examples(values, strange))
 
 
-def _examples(values: pd.Series[Any], where: np.ndarray, most: int = 3) -> tuple[str, ...]:
-    """Return a few distinct entries, for a message."""
+def _pick_examples(values: pd.Series[Any], where: np.ndarray, most: int = 3) -> tuple[str, ...]:
+    """Return a few distinct entries for a message."""
     places = np.flatnonzero(where)[:1000]
     texts = [str(value) for value in values.iloc[places].tolist()]
     return tuple(dict.fromkeys(texts))[:most]

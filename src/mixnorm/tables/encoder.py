@@ -1,9 +1,9 @@
-"""Tables to matrices: every column's plan, and what has to be said about the data."""
+"""Tables to matrices: the plans of all columns, and sentences about what was done to them."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
     from mixnorm.tables.table import SparseTable
 
-# Whole numbers up to here are exact in single precision.
-_EXACT = 2.0**24
-# What larger numbers in a new table count as in single precision, whose end is at 3e38: products of
-# two, and sums of these, have to stay below it.
-_LARGEST = 1e15
+# Whole numbers below this are exact in single precision.
+_EXACT_IN_FLOAT32 = 2.0**24
+# Numbers of a new table are clipped to this in single precision, so that sums of products of two
+# stay below its limit of 3e38.
+_LARGEST_IN_FLOAT32 = 1e15
 
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """How a table becomes a matrix.
+    """An encoder of tables as matrices.
 
-    Made by :meth:`plan` from training data; :meth:`encode` then turns that table, or a new one with
-    the same columns, into a matrix. One column of the table is one feature, however many columns of
-    the matrix it takes (unless the estimator's pool makes features of single matrix columns).
+    :meth:`plan` makes it from training data. :meth:`encode` then converts that table, or a new one
+    with the same columns, to a matrix. Each column of the table is one feature, even if it takes
+    several columns of the matrix (unless the estimator's pool makes features of single columns).
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class TableEncoder:
     left_out : tuple of (str, str)
         Columns that are not used, each with the reason.
     dtype : {"float32", "float64"}
-        Type of the matrix: single precision where that is exact.
+        Type of the matrix: single precision if it is exact.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class TableEncoder:
 
     def _check_stored(self) -> None:
         if len(set(self.names)) != len(self.columns):
-            raise ValueError("two columns of the table have one name")
+            raise ValueError("two columns of the table have the same name")
 
     @classmethod
     def plan(
@@ -76,7 +76,7 @@ class TableEncoder:
         categories: Collection[str] = (),
         standardise: bool = False,
     ) -> TableEncoder:
-        """Find out what the columns of a training table are.
+        """Decide from a training table how to encode its columns.
 
         Parameters
         ----------
@@ -85,22 +85,22 @@ class TableEncoder:
         numbers, categories : collection of str
             Columns whose kind the user names.
         standardise : bool
-            Put columns on one scale, for pools that measure distances between rows: numbers, and
-            dates as days, get standard deviation 1. Indicators stay 0 and 1.
+            Put columns on one scale for pools that measure distances between rows: numbers and
+            days get standard deviation 1. Indicators stay 0 and 1.
         """
         kinds = {str(name): "number" for name in numbers}
         kinds.update({str(name): "category" for name in categories})
-        frame = _with_texts(frame)
+        frame = _name_columns_by_texts(frame)
         plans: list[ColumnPlan] = []
         left_out: list[tuple[str, str]] = []
-        twins = _Twins(frame)
+        seen: dict[tuple[int, int], list[ColumnPlan]] = {}
         exact, mark = True, detect_decimal_mark(frame)
         for name in dict.fromkeys(frame.columns):
-            values = _column(frame, name)
+            values = _select_column(frame, name)
             plan = plan_column(values, kinds.get(name), mark)
             if not isinstance(plan, str):
                 matrix, _ = plan.encode(values)
-                twin = twins.of(plan, matrix)
+                twin = _find_twin(plan, matrix, frame, seen)
                 if twin is None:
                     scaled = plan.standardise(matrix) if standardise else plan
                     exact = exact and scaled == plan and _is_exact(plan, matrix)
@@ -117,7 +117,7 @@ class TableEncoder:
 
     @property
     def kinds(self) -> list[str]:
-        """What each feature is, in words."""
+        """The kind of each feature in words."""
         return [plan.kind for plan in self.columns]
 
     @property
@@ -127,14 +127,12 @@ class TableEncoder:
 
     @property
     def groups(self) -> list[int] | None:
-        """The feature that each column of the matrix belongs to; None if that is itself."""
-        if self.width == len(self.columns):
-            return None
-        return self.owners
+        """The feature of each column of the matrix; None if each column is a feature."""
+        return None if self.width == len(self.columns) else self.owners
 
     @property
     def owners(self) -> list[int]:
-        """The feature that each column of the matrix belongs to."""
+        """The feature of each column of the matrix."""
         return [index for index, plan in enumerate(self.columns) for _ in range(plan.width)]
 
     @property
@@ -143,9 +141,9 @@ class TableEncoder:
         return [name for plan in self.columns for name in plan.column_names]
 
     def adapt(self, frame: pd.DataFrame) -> TableEncoder:
-        """Return the encoder that reads numbers as a new table writes them.
+        """Return an encoder that reads numbers in the style of a new table.
 
-        It may have decimal commas where training had points, or the other way round.
+        The new table may have decimal commas where training had points, or the other way round.
         """
         numbers = [plan for plan in self.columns if isinstance(plan, NumberColumn)]
         texts = sample_texts(frame, {plan.name for plan in numbers})
@@ -155,29 +153,29 @@ class TableEncoder:
     def encode(
         self, frame: pd.DataFrame, needed: Collection[int] | None = None
     ) -> tuple[np.ndarray, dict[str, Gaps]]:
-        """Return the matrix of a table, and by column what was missing or strange.
+        """Return the matrix of a table, and counts of missing and unreadable entries by column.
 
         Parameters
         ----------
         frame : DataFrame
             A table with the columns of the training table, in any order.
         needed : collection of int, optional
-            Features that matter; the columns of the others are zero, and may be missing.
+            Features to encode; the columns of the others are zero, and may be missing.
         """
         wanted = range(len(self.columns)) if needed is None else sorted(needed)
-        frame = _with_texts(frame)
-        missing = [self.columns[index].name for index in wanted]
-        missing = [name for name in missing if name not in frame.columns]
+        frame = _name_columns_by_texts(frame)
+        names = [self.columns[index].name for index in wanted]
+        missing = [name for name in names if name not in frame.columns]
         if missing:
-            raise TableError(_missing_columns(missing, list(dict.fromkeys(frame.columns))))
+            raise TableError(_explain_missing_columns(missing, list(dict.fromkeys(frame.columns))))
         matrix = np.zeros((len(frame), self.width), dtype=self.dtype, order="F")
         starts = np.cumsum([0] + [plan.width for plan in self.columns])
         gaps: dict[str, Gaps] = {}
         for index in wanted:
             plan = self.columns[index]
-            part, gap = plan.encode(_column(frame, plan.name))
+            part, gap = plan.encode(_select_column(frame, plan.name))
             if self.dtype == "float32":
-                part = np.clip(part, -_LARGEST, _LARGEST)
+                part = np.clip(part, -_LARGEST_IN_FLOAT32, _LARGEST_IN_FLOAT32)
             matrix[:, starts[index] : starts[index + 1]] = part
             if gap != Gaps():
                 gaps[plan.name] = gap
@@ -186,17 +184,17 @@ class TableEncoder:
 
 @dataclass(frozen=True, eq=False)
 class SparseEncoder:
-    """The columns of a LIBSVM file, which are numbers already.
+    """An encoder of LIBSVM files, whose columns are numbers already.
 
     Parameters
     ----------
     columns : ndarray of int
-        The columns that have entries in training, counted from 0 and in order: the numbers of a
-        file may well be hashes, with few of them in use.
+        The columns that have entries in training, counted from 0 and in order. Column numbers may
+        be hashes, of which few are in use.
     zero_based : bool
-        Whether the file counts them from 0.
+        Whether the file counts columns from 0.
     scales : ndarray of float, optional
-        What the columns are divided by, where they are to be on one scale.
+        Divisors that put the columns on one scale.
     """
 
     columns: np.ndarray
@@ -217,7 +215,7 @@ class SparseEncoder:
 
     @classmethod
     def plan(cls, table: SparseTable, *, standardise: bool = False) -> SparseEncoder:
-        """Find out which columns of a training table have entries.
+        """Find the columns of a training table that have entries.
 
         Parameters
         ----------
@@ -243,19 +241,19 @@ class SparseEncoder:
 
     @cached_property
     def kinds(self) -> list[str]:
-        """What each feature is, in words."""
+        """The kind of each feature in words."""
         return ["number"] * self.width
 
     groups = None
 
     @property
     def owners(self) -> range:
-        """The feature that each column of the matrix belongs to: itself."""
+        """The feature of each column of the matrix: the column itself."""
         return range(self.width)
 
     @cached_property
     def column_names(self) -> list[ColumnName]:
-        """Names of the columns of the matrix; a number alone would not look like a name."""
+        """Names of the columns of the matrix: "column 7" instead of a bare number."""
         scales = np.ones(self.width) if self.scales is None else self.scales
         return [
             NumberName(f"column {name}", scale=scale)
@@ -287,47 +285,48 @@ def _deviations(matrix: Any) -> np.ndarray:
     return np.where(spread > 1e-7, largest * spread, 1.0)
 
 
-def _with_texts(frame: pd.DataFrame) -> pd.DataFrame:
+def _name_columns_by_texts(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table whose columns are named by texts; the entries are not copied."""
     frame = frame.copy(deep=False)
     frame.columns = [str(name) for name in frame.columns]
     return frame
 
 
-def _column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
+def _select_column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
     values = frame[name]
     if values.ndim > 1:
         raise TableError(f"The table has more than one column {name!r}; rename or drop some.")
     return values
 
 
-class _Twins:
-    """Finds columns that hold the same as an earlier one, by checksum first."""
+def _find_twin(
+    plan: ColumnPlan,
+    matrix: np.ndarray,
+    frame: pd.DataFrame,
+    seen: dict[tuple[int, int], list[ColumnPlan]],
+) -> str | None:
+    """Return the earlier column with the same matrix; if there is none, add this one to ``seen``.
 
-    def __init__(self, frame: pd.DataFrame) -> None:
-        self._frame = frame
-        self._seen: dict[tuple[int, int], list[ColumnPlan]] = {}
-
-    def of(self, plan: ColumnPlan, matrix: np.ndarray) -> str | None:
-        """Return the earlier column that is the same, and remember this one if there is none."""
-        key = (matrix.shape[1], zlib.crc32(np.ascontiguousarray(matrix).data))
-        for earlier in self._seen.setdefault(key, []):
-            if np.array_equal(matrix, earlier.encode(self._frame[earlier.name])[0]):
-                return earlier.name
-        self._seen[key].append(plan)
-        return None
+    ``seen`` groups plans by the width and checksum of their matrices, so that few are compared.
+    """
+    key = (matrix.shape[1], zlib.crc32(np.ascontiguousarray(matrix).data))
+    for earlier in seen.setdefault(key, []):
+        if np.array_equal(matrix, earlier.encode(frame[earlier.name])[0]):
+            return earlier.name
+    seen[key].append(plan)
+    return None
 
 
 def _is_exact(plan: ColumnPlan, matrix: np.ndarray) -> bool:
-    """Whether single precision holds an encoded column as it is."""
+    """Whether single precision represents an encoded column exactly."""
     if isinstance(plan, CategoryColumn):
         return True
     if isinstance(plan, DateColumn):
         return False
-    return bool(np.max(np.abs(matrix)) < _EXACT and np.all(matrix == np.rint(matrix)))
+    return bool(np.max(np.abs(matrix)) < _EXACT_IN_FLOAT32 and np.all(matrix == np.rint(matrix)))
 
 
-def _missing_columns(missing: list[str], given: list[str]) -> str:
+def _explain_missing_columns(missing: list[str], given: list[str]) -> str:
     import difflib
 
     hints = list(map(repr, missing))
@@ -338,15 +337,15 @@ def _missing_columns(missing: list[str], given: list[str]) -> str:
     return f"The table lacks the {what} {join_names(hints, 5)}, which the model needs."
 
 
-def explain_unreadable(name: str, kind: str, gap: Gaps, rows: int, example: str = "") -> str:
-    """Return why a column of a new table cannot be used; nothing if most of it can be read.
+def check_readable(name: str, kind: str, gap: Gaps, rows: int, example: str = "") -> None:
+    """Raise if most entries of a column of a new table cannot be read.
 
     Parameters
     ----------
     name, kind : str
-        The column, and what it was in training.
+        The column, and its kind in training.
     gap : Gaps
-        What is missing or strange in the new table.
+        Counts of missing and unreadable entries in the new table.
     rows : int
         Number of rows of the new table.
     example : str
@@ -354,83 +353,82 @@ def explain_unreadable(name: str, kind: str, gap: Gaps, rows: int, example: str 
     """
     present = rows - gap.missing
     if 2 * gap.strange <= present:
-        return ""
+        return
     texts = ", ".join(map(repr, gap.examples))
     such = f", such as {example}" if example else ""
-    return (
+    raise TableError(
         f"{name} is unreadable in {gap.strange} of the {pluralize(present, 'row')} that have it "
-        f"({texts}); it was a {kind} in training{such}. Write it so in the new table, and leave "
-        "entries empty where it is missing."
+        f"({texts}); it was a {kind} in training{such}. Write it the same way in the new table, "
+        "and leave missing entries empty."
     )
 
 
 def describe_encoding(
     encoder: TableEncoder, gaps: dict[str, Gaps], rows: int, *, together: bool = True
 ) -> list[str]:
-    """Return in sentences what was done to the training data.
+    """Return sentences about what was done to the training data.
 
     Parameters
     ----------
     encoder : TableEncoder
         The plans.
     gaps : dict
-        What :meth:`TableEncoder.encode` found missing or strange.
+        Counts of missing and unreadable entries from :meth:`TableEncoder.encode`.
     rows : int
         Number of rows.
     together : bool
         Whether the matrix columns of a category or a date are one feature.
     """
-    said: list[str] = []
+    notes: list[str] = []
     grouped = [
         f"{plan.name} ({plan.width} levels)"
         for plan in encoder.columns
         if isinstance(plan, CategoryColumn)
     ]
     if grouped:
-        how = "each counted as one feature" if together else "each level a column of its own"
-        said.append(f"Categories, {how}: {join_names(grouped)}.")
+        how = "each counted as one feature" if together else "each level one column"
+        notes.append(f"Categories, {how}: {join_names(grouped)}.")
     dates = [describe_date(plan) for plan in encoder.columns if isinstance(plan, DateColumn)]
     if dates:
-        how = "each counted as one feature" if together else "as days, and by their cycles"
-        said.append(f"Dates, {how}: {join_names(dates)}.")
-    filled = [_filled(plan, gaps[plan.name]) for plan in encoder.columns if plan.name in gaps]
-    filled = [text for text in filled if text]
+        how = "each counted as one feature" if together else "as days and cycles"
+        notes.append(f"Dates, {how}: {join_names(dates)}.")
+    filled = [
+        f"{plan.name} ({gaps[plan.name].missing}, {_describe_fill(plan)})"
+        for plan in encoder.columns
+        if plan.name in gaps and gaps[plan.name].missing
+    ]
     if filled:
-        said.append(f"Missing values, of {pluralize(rows, 'row')}: {join_names(filled)}.")
-    for name, gap in gaps.items():
-        if gap.strange or gap.infinite:
-            said.append(f"Taken as missing in {name}: {describe_strange(gap)}.")
+        notes.append(f"Missing values among {pluralize(rows, 'row')}: {join_names(filled)}.")
+    notes += describe_unreadable(gaps)
     reasons: dict[str, list[str]] = {}
     for name, reason in encoder.left_out:
         reasons.setdefault(reason, []).append(name)
-    said += [f"Left out: {join_names(names)} ({reason})." for reason, names in reasons.items()]
-    return said
+    return notes + [f"Left out: {join_names(names)} ({why})." for why, names in reasons.items()]
 
 
 def describe_date(plan: DateColumn) -> str:
-    """Return the name of a date with how it was read, where that could be mistaken."""
+    """Return the name of a date column, with the order of day and month if it is ambiguous."""
     order = {"%m": " (month first)", "%d": " (day first)"}
     return plan.name + order.get(plan.pattern[:2], "")
 
 
-def _filled(plan: ColumnPlan, gap: Gaps) -> str:
-    """Return how missing entries of a column were filled."""
-    if not gap.missing:
-        return ""
+def _describe_fill(plan: ColumnPlan) -> str:
+    """Return how missing entries of a column are filled."""
     if isinstance(plan, NumberColumn):
-        return f"{plan.name} ({gap.missing}, filled with the median {plan.fill:g})"
+        return f"filled with the median {plan.fill:g}"
     if isinstance(plan, DateColumn):
         day = np.datetime64(int(plan.fill), "s").astype("datetime64[D]")
-        return f"{plan.name} ({gap.missing}, filled with the median {day})"
-    return f"{plan.name} ({gap.missing}, a level of their own)"
+        return f"filled with the median {day}"
+    return "a level of their own"
 
 
-def describe_strange(gap: Gaps) -> str:
-    """Return in words how many entries could not be taken as they are."""
-    parts = []
-    if gap.infinite:
-        parts.append(f"{gap.infinite} infinite")
-    if gap.strange:
-        texts = ", ".join(repr(text) for text in gap.examples)
-        parts.append(f"{gap.strange} unreadable ({texts})")
-    return " and ".join(parts)
+def describe_unreadable(gaps: Mapping[str, Gaps]) -> list[str]:
+    """Return a sentence for each column with unreadable or infinite entries."""
+    notes = []
+    for name, gap in gaps.items():
+        parts = [f"{gap.infinite} infinite"] if gap.infinite else []
+        if gap.strange:
+            parts.append(f"{gap.strange} unreadable ({', '.join(map(repr, gap.examples))})")
+        if parts:
+            notes.append(f"Taken as missing in {name}: {' and '.join(parts)}.")
+    return notes

@@ -1,4 +1,4 @@
-"""Lines of a file or a pipe, as they come: packed or not, in UTF-8 or UTF-16."""
+"""Lines of a file or a pipe as they arrive, compressed or not, in UTF-8 or UTF-16."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from typing import Any
 from mixnorm.exceptions import TableError
 from mixnorm.tables import sniff
 
-# Bytes asked for at a time; a pipe gives what it has.
-_BLOCK = 1 << 18
-# A line of more bytes is no row of anything.
-_LONGEST = 1 << 26
+# Bytes requested at a time; a pipe returns what it has.
+_BYTES_PER_READ = 1 << 18
+# A longer line cannot be a row of a table.
+_BYTES_PER_LINE = 1 << 26
 _UNPACKERS: dict[str, Callable[[], Any]] = {
     "gzip": lambda: zlib.decompressobj(31),
     "bz2": bz2.BZ2Decompressor,
@@ -30,32 +30,32 @@ _UNPACKERS: dict[str, Callable[[], Any]] = {
 
 
 class Lines:
-    r"""The lines of a source that are there, and more when they come.
+    r"""The lines of a source, read as they arrive.
 
-    No more is read than what a single call to the system gives, so that whoever writes slowly to a
-    pipe is followed line by line.
+    Each read takes what a single system call returns, so that a slow writer to a pipe is followed
+    line by line.
 
     Parameters
     ----------
     source : path-like
-        A file, or ``"-"`` for standard input. It may be packed (gzip, bzip2, xz).
+        A file, or ``"-"`` for standard input. It may be compressed (gzip, bzip2, xz).
     waiting : callable, optional
-        Returns the context in which the source is waited for.
+        Returns the context manager in which to wait for the source.
 
     Attributes
     ----------
     name : str
-        What to call the source in messages.
+        The name of the source in messages.
     regular : bool
-        Whether it is a file, which can be read again.
+        Whether the source is a regular file, which can be read again.
     ahead : list of bytes
-        Lines that were read and not taken, without their ends.
+        Lines that were read but not taken, without line breaks.
     taken : int
         Number of lines taken.
     ended : bool
-        Whether ``ahead`` are the last ones.
+        Whether ``ahead`` holds the last lines of the source.
     unfinished : bool
-        Whether the last line that was read is the end of the source and has no line break.
+        Whether the source ended with a line without a line break.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class Lines:
             self._file.close()
 
     def fill(self, count: int) -> bool:
-        """Wait until so many lines are ahead; False if the source ends before."""
+        """Wait until ``count`` lines are ahead; return False if the source ends before."""
         while len(self.ahead) < count and not self.ended:
             block = next(self._blocks, None)
             if block is None:
@@ -116,7 +116,7 @@ class Lines:
         return len(self.ahead) >= count
 
     def take(self, count: int) -> list[bytes]:
-        """Return the next lines, which are taken from those ahead."""
+        """Remove the next lines from ``ahead`` and return them."""
         found = self.ahead[:count]
         del self.ahead[:count]
         self.taken += len(found)
@@ -125,7 +125,7 @@ class Lines:
         return found
 
     def skip(self, count: int, digest: str) -> bool:
-        """Take as many lines as were taken once; False if they are not the same ones."""
+        """Take the first ``count`` lines; return False if their digest differs."""
         while self.taken < count and self.fill(1):
             self.take(count - self.taken)
         return self.taken == count and self.digest == digest
@@ -142,8 +142,8 @@ class Lines:
             lines = block.split(b"\n")
             parts.append(lines[0])
             if len(lines) == 1:
-                if sum(map(len, parts)) > _LONGEST:
-                    raise TableError(f"{self.name} is no table: a line has more than 64 MB.")
+                if sum(map(len, parts)) > _BYTES_PER_LINE:
+                    raise TableError(f"{self.name} is not a table: a line has more than 64 MB.")
                 continue
             lines[0] = b"".join(parts)
             parts = [lines.pop()]
@@ -161,7 +161,7 @@ class Lines:
             return
         if packed not in _UNPACKERS:
             raise TableError(
-                f"{self.name} is packed with {packed}; unpack it on the way: "
+                f"{self.name} is compressed with {packed}; decompress it into a pipe: "
                 f"{packed}cat {self.name} | mixnorm stream - ..."
             )
         yield from unpack_blocks(blocks, packed, self.name)
@@ -169,8 +169,8 @@ class Lines:
     def _read(self) -> Iterator[bytes]:
         while True:
             with self._waiting():
-                block = self._file.read(_BLOCK)
-                if block is None:  # it does not wait by itself
+                block = self._file.read(_BYTES_PER_READ)
+                if block is None:  # a non-blocking source has nothing yet
                     select.select([self._file], [], [])
                     continue
             if not block:
@@ -179,7 +179,7 @@ class Lines:
 
 
 def _peek(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """Return the first bytes, enough to tell what they are, and all blocks."""
+    """Return the first bytes, enough to detect a format, and an iterator of all blocks."""
     head = b""
     for block in blocks:
         head += block
@@ -189,7 +189,7 @@ def _peek(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
 
 
 def unpack_blocks(blocks: Iterator[bytes], packed: str, name: str) -> Iterator[bytes]:
-    """Yield the blocks of a packed file as they were before; raise if it is damaged."""
+    """Yield the uncompressed blocks of a file; raise if it is damaged."""
     try:
         yield from _unpack(blocks, _UNPACKERS[packed])
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
@@ -197,13 +197,13 @@ def unpack_blocks(blocks: Iterator[bytes], packed: str, name: str) -> Iterator[b
 
 
 def _unpack(blocks: Iterator[bytes], unpacker: Callable[[], Any]) -> Iterator[bytes]:
-    """Yield unpacked blocks; a file may be several packed ones behind each other."""
+    """Yield uncompressed blocks; a file may consist of several compressed ones in a row."""
     current = unpacker()
     for packed in blocks:
         block = packed
         while block:
             if current.eof:
-                block = block.lstrip(b"\0")  # padding
+                block = block.lstrip(b"\0")  # padding between compressed files
                 if not block:
                     break
                 current = unpacker()
@@ -214,7 +214,7 @@ def _unpack(blocks: Iterator[bytes], unpacker: Callable[[], Any]) -> Iterator[by
 
 
 def _as_utf8(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
-    """Yield blocks without a mark of their encoding, those of UTF-16 as UTF-8."""
+    """Yield blocks in UTF-8 without a byte order mark."""
     head, blocks = _peek(blocks)
     if sniff.detect_encoding(head[:2]) != "utf-16":
         first = next(blocks)
@@ -231,7 +231,7 @@ def _as_utf8(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
 
 
 def decode_line(line: bytes) -> str:
-    """Return a line as text: UTF-8, or what it may be if it is not that."""
+    """Return a line as text: UTF-8 if it is valid, else a western encoding."""
     try:
         return line.decode()
     except UnicodeDecodeError:

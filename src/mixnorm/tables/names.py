@@ -1,4 +1,4 @@
-"""Names of matrix columns that can tell what their values mean in the table."""
+"""Names of matrix columns that describe values in the units of the table."""
 
 from __future__ import annotations
 
@@ -7,45 +7,45 @@ from typing import Self
 
 import numpy as np
 
-_DAY = 86400.0
+from mixnorm.tables.values import SECONDS_PER_DAY
 
 
 class ColumnName(str):
-    """The name of a matrix column, with words for its values; pools ask for these.
+    """The name of a matrix column, with phrases about its values for the names of atoms.
 
-    Subclasses say in ``_column`` and ``_text`` how the column and a value are written.
+    Subclasses override ``_column`` and ``_format``, the texts of the column and of a value.
     """
 
     @property
     def _column(self) -> str:
         return str(self)
 
-    def _text(self, value: float, digits: int) -> str:
-        """Return a value with so many digits, in the units of the table."""
+    def _format(self, value: float, digits: int) -> str:
+        """Return a value in the units of the table, with the given number of digits."""
         return f"{value:.{digits}g}"
 
     def below(self, threshold: float) -> str:
-        """Return in words that the column is at most so large."""
-        return f"{self._column} ≤ {self._text(threshold, 6)}"
+        """Return the phrase "the column is at most the threshold"."""
+        return f"{self._column} ≤ {self._format(threshold, 6)}"
 
     def above(self, threshold: float) -> str:
-        """Return in words that the column is larger."""
-        return f"{self._column} > {self._text(threshold, 6)}"
+        """Return the phrase "the column is larger than the threshold"."""
+        return f"{self._column} > {self._format(threshold, 6)}"
 
     def at(self, value: float) -> str:
-        """Return in words that the column is about so large."""
-        return f"{self._column} {self._text(value, 3)}"
+        """Return the phrase "the column is about this value"."""
+        return f"{self._column} {self._format(value, 3)}"
 
     @property
     def factor(self) -> str:
-        """How to write the column in a product."""
+        """The column as a factor of a product."""
         return str(self)
 
 
 class NumberName(ColumnName):
-    """The name of a number, of which ``centre`` was subtracted and that was divided by ``scale``.
+    """The name of a number column from which ``centre`` is subtracted before division by ``scale``.
 
-    Words about its values are in the units of the table.
+    Phrases about its values are in the units of the table.
     """
 
     centre: float
@@ -59,15 +59,14 @@ class NumberName(ColumnName):
 
     @property
     def factor(self) -> str:
-        """How to write the column in a product: with what was subtracted."""
+        """The column as a factor of a product, with its centre subtracted."""
         if not self.centre:
             return str(self)
         sign = "−" if self.centre > 0 else "+"
         size = abs(self.centre)
         return f"({self} {sign} {format_number(size, size)})"
 
-    def _text(self, value: float, digits: int) -> str:
-        """Return a value in the units of the table, with so many digits of what varies."""
+    def _format(self, value: float, digits: int) -> str:
         return format_number(self.centre + self.scale * value, self.scale * value, digits)
 
 
@@ -84,29 +83,29 @@ class LevelName(ColumnName):
         return made
 
     def below(self, threshold: float) -> str:
-        """Return in words that the indicator is zero."""
+        """Return the phrase "the indicator is zero"."""
         if not 0 <= threshold < 1:
             return super().below(threshold)
         return f"{self.column} is not {self.level}"
 
     def above(self, threshold: float) -> str:
-        """Return in words that the indicator is one."""
+        """Return the phrase "the indicator is one"."""
         return str(self) if 0 <= threshold < 1 else super().above(threshold)
 
     def at(self, value: float) -> str:
-        """Return in words what share of some rows has the level."""
+        """Return the phrase "this share of rows has the level"."""
         if value == 1:
             return str(self)
         return f"{self.column} ≠ {self.level}" if value == 0 else f"{self} {value:.0%}"
 
     @property
     def factor(self) -> str:
-        """How to write the indicator in a product."""
+        """The indicator as a factor of a product."""
         return f"({self})"
 
 
 class DayName(ColumnName):
-    """The name of a date as days since the first, divided by ``scale``."""
+    """The name of a date column in days since its first date, divided by ``scale``."""
 
     column: str
     origin: float
@@ -123,21 +122,21 @@ class DayName(ColumnName):
     def _column(self) -> str:
         return self.column
 
-    def _text(self, value: float, digits: int) -> str:
-        return format_date(self.origin + self.scale * value * _DAY, timed=self.timed)
+    def _format(self, value: float, digits: int) -> str:
+        return format_date(self.origin + self.scale * value * SECONDS_PER_DAY, timed=self.timed)
 
 
 def format_date(seconds: float, *, timed: bool) -> str:
-    """Return seconds since 1970 as a date, with the time of day if that matters.
+    """Return seconds since 1970 as a date, with the time of day if ``timed``.
 
-    Both are rounded down: what is no later than noon, of whole days, is no later than that day.
+    The moment is rounded down: among whole days, those up to noon are those up to that day.
     """
     moment = np.datetime64(math.floor(seconds), "s")
     return str(moment.astype("datetime64[m]" if timed else "datetime64[D]")).replace("T", " ")
 
 
 def format_number(value: float, change: float, digits: int = 6) -> str:
-    """Return a number with so many digits of ``change``, which may be small beside it."""
+    """Return a number with ``digits`` digits of ``change``, which may be much smaller."""
     size = math.floor(math.log10(abs(change))) if change else 0
     if change == value and not -4 <= size < 15:
         return f"{value:.{digits}g}"

@@ -1,4 +1,4 @@
-"""Deciding what the columns of a table are: numbers, categories, dates, or of no use."""
+"""Decide what each column of a table is: numbers, categories, dates, or of no use."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import numpy as np
 
 from mixnorm.tables.columns import CategoryColumn, ColumnPlan, Cycle, DateColumn, NumberColumn
 from mixnorm.tables.values import (
+    MOSTLY_NUMBERS,
+    SECONDS_PER_DAY,
     Style,
     as_numbers,
     as_seconds,
@@ -30,22 +32,22 @@ if TYPE_CHECKING:
 
 #: Levels of a category that have an indicator of their own; the rest share one.
 MOST_LEVELS = 50
-# Texts are taken as numbers or dates if this share of the distinct ones are.
-_MOSTLY_NUMBERS = 0.9
+# Texts are taken as dates if this share of the distinct ones are.
 _MOSTLY_DATES = 0.99
-# A column of texts is a name or a key, not a category, above this share of distinct entries.
-_KEYLIKE = 0.5
-_FEW = 20
-# Beyond this multiple of half its range, a column is centred: a product with it would be nearly the
-# other column, and digits would be lost.
-_FAR = 10.0
-_DAY = 86400.0
+# A text column holds names or keys, not categories, if its share of distinct entries is larger.
+_DISTINCT_SHARE_OF_KEYS = 0.5
+# Tables with so few rows cannot show that a column holds keys.
+_MOST_ROWS_WITHOUT_KEYS = 20
+# A column is centred if its values exceed this multiple of half its range. Otherwise its product
+# with another column would nearly be a multiple of that column, and digits would be lost.
+_FAR_FROM_ZERO = 10.0
 _KEY_NAME = re.compile(r"(?i:(^|[ _.-])(id|idx|index|key|row|no|nr|uid|number)$)|[a-z]I[dD]$")
 
 CONSTANT = "every entry is the same"
 EMPTY = "no entries"
-ROW_NUMBER = "it only numbers the rows; --number {} takes it all the same"
-NO_NUMBERS = "no entry is a number that can be computed with"
+ROW_NUMBER = "it only numbers the rows; --number {} keeps it"
+NO_NUMBERS = "no entry is a finite number"
+NEARLY_ALL_DIFFER = "nearly every text differs, {} of {}"
 
 
 def plan_column(
@@ -58,17 +60,17 @@ def plan_column(
     values : Series
         The training entries.
     kind : {"number", "category"}, optional
-        What the user says it is; None finds out.
+        The kind that the user names; None detects it.
     mark : {"", ".", ","}
-        The decimal mark of the table, where it is known.
+        The decimal mark of the table, if known.
     """
     name = str(values.name)
     if kind == "category" or (kind is None and _is_category(values)):
-        return _category(name, as_texts(values), forced=kind == "category")
+        return _plan_category(name, as_texts(values), forced=kind == "category")
     if is_number_type(values):
-        return _number(name, as_numbers(values), "plain", forced=kind == "number")
+        return _plan_number(values, "plain", forced=kind == "number")
     if is_date_type(values):
-        return _date(name, as_seconds(values, "ISO8601"), "ISO8601")
+        return _plan_dates(name, as_seconds(values, "ISO8601"), "ISO8601")
     if not _is_text(values):
         return "its entries are neither numbers, texts nor dates"
     texts = as_texts(values)
@@ -77,26 +79,26 @@ def plan_column(
         return found
     what, how = found
     if what == "number":
-        plan = _number(name, as_numbers(values, how), cast(Style, how), forced=kind == "number")
+        plan = _plan_number(values, cast(Style, how), forced=kind == "number")
         return NO_NUMBERS if plan == EMPTY else plan
     if what == "date":
-        return _date(name, as_seconds(values, how), how)
-    return _category(name, texts, forced=False)
+        return _plan_dates(name, as_seconds(values, how), how)
+    return _plan_category(name, texts, forced=False)
 
 
 def detect_text_kind(
     texts: np.ndarray, kind: str | None = None, mark: str = ""
 ) -> tuple[str, str] | str:
-    """Return what a column of texts is, and how it is written; or why to leave it out.
+    """Return the kind of a text column and its style or format, or why to leave it out.
 
     Parameters
     ----------
     texts : ndarray of object
         The entries; None where one is missing.
     kind : {"number"}, optional
-        What the user says it is; None finds out.
+        The kind that the user names; None detects it.
     mark : {"", ".", ","}
-        The decimal mark of the table, where it is known.
+        The decimal mark of the table, if known.
 
     Returns
     -------
@@ -107,7 +109,7 @@ def detect_text_kind(
     distinct = find_distinct_texts(texts, words=False)
     if not len(distinct):
         return EMPTY if not len(find_distinct_texts(texts)) else ("category", "")
-    style = detect_number_style(distinct, 0.0 if kind == "number" else _MOSTLY_NUMBERS, mark)
+    style = detect_number_style(distinct, 0.0 if kind == "number" else MOSTLY_NUMBERS, mark)
     if style is not None:
         return "number", style
     pattern = detect_date_format(distinct, _MOSTLY_DATES)
@@ -129,7 +131,8 @@ def _is_text(values: pd.Series[Any]) -> bool:
     return all(isinstance(value, (str, np.bool_, date, Decimal, Real)) for value in present)
 
 
-def _number(name: str, numbers: np.ndarray, style: Style, *, forced: bool) -> ColumnPlan | str:
+def _plan_number(values: pd.Series[Any], style: Style, *, forced: bool) -> ColumnPlan | str:
+    name, numbers = str(values.name), as_numbers(values, style)
     present = numbers[np.isfinite(numbers)]
     if not len(present):
         return EMPTY if np.isnan(numbers).all() else NO_NUMBERS
@@ -137,23 +140,23 @@ def _number(name: str, numbers: np.ndarray, style: Style, *, forced: bool) -> Co
     full = len(present) == len(numbers)
     if low == high and full:
         return CONSTANT
-    if low == high:  # filled with the median, nothing would be left of it
-        return "every entry that is not missing is the same"
+    if low == high:  # gaps are filled with the median, which leaves a constant
+        return "all entries are equal or missing"
     if full and not forced and is_row_number(name, numbers):
         return ROW_NUMBER.format(name)
     half = high / 2 - low / 2
-    far = max(abs(low), abs(high)) > _FAR * half
+    far = max(abs(low), abs(high)) > _FAR_FROM_ZERO * half
     median = float(np.median(present))  # new tables may have gaps where this one has none
     return NumberColumn(name, fill=median, centre=median if far else 0.0, style=style)
 
 
 def is_row_number(name: str, numbers: np.ndarray) -> bool:
-    """Whether a column is a row number, which tells of nothing but the order of a sorted file.
+    """Whether a column numbers the rows, so that it knows only the order of a sorted file.
 
-    It counts 1, 2, 3, ... from any start; or is called a key, and has another whole number in
-    every row. A few rows do not show that.
+    Such a column counts 1, 2, 3, ... from any start, or its name says that it is a key and all its
+    entries are different whole numbers. A few rows are not enough to tell.
     """
-    if len(numbers) <= _FEW:
+    if len(numbers) <= _MOST_ROWS_WITHOUT_KEYS:
         return False
     if np.all(np.diff(numbers) == 1.0):
         return True
@@ -162,26 +165,26 @@ def is_row_number(name: str, numbers: np.ndarray) -> bool:
     return len(np.unique(numbers)) == len(numbers)
 
 
-def _category(name: str, texts: np.ndarray, *, forced: bool) -> ColumnPlan | str:
+def _plan_category(name: str, texts: np.ndarray, *, forced: bool) -> ColumnPlan | str:
     present = [text for text in texts if text is not None]
     if not present:
         return EMPTY
-    levels = _levels(present)
+    levels = _rank_levels(present)
     missing = len(present) < len(texts)
     if len(levels) == 1 and not missing:
         return CONSTANT
     if not forced and is_key(len(levels), len(present)):
-        return f"nearly every text differs ({len(levels)} of {len(present)})"
+        return NEARLY_ALL_DIFFER.format(len(levels), len(present))
     return CategoryColumn(name, levels[:MOST_LEVELS], missing, other=len(levels) > MOST_LEVELS)
 
 
-def is_key(levels: int, present: int, share: float = _KEYLIKE) -> bool:
-    """Whether so many different texts in so many entries are names or keys, not categories."""
-    return levels > max(_FEW, share * present)
+def is_key(levels: int, present: int, share: float = _DISTINCT_SHARE_OF_KEYS) -> bool:
+    """Whether the number of distinct texts among the entries is that of names or keys."""
+    return levels > max(_MOST_ROWS_WITHOUT_KEYS, share * present)
 
 
-def _levels(texts: list[str]) -> tuple[str, ...]:
-    """Return the levels, the most frequent first, each as it is written most often."""
+def _rank_levels(texts: list[str]) -> tuple[str, ...]:
+    """Return the levels from most to least frequent, each in its commonest spelling."""
     spelled: dict[str, str] = {}
     counts: Counter[str] = Counter()
     for text, count in sorted(Counter(texts).items(), key=lambda item: (-item[1], item[0])):
@@ -189,20 +192,17 @@ def _levels(texts: list[str]) -> tuple[str, ...]:
     return tuple(sorted(counts, key=lambda level: (-counts[level], level)))
 
 
-def _date(name: str, seconds: np.ndarray, pattern: str) -> ColumnPlan | str:
+def _plan_dates(name: str, seconds: np.ndarray, pattern: str) -> ColumnPlan | str:
     present = seconds[~np.isnan(seconds)]
     if not len(present):
         return EMPTY
     low, high = float(present.min()), float(present.max())
     if low == high:
         return CONSTANT
-    cycles: list[Cycle] = []
-    if high - low > 60 * _DAY:
-        cycles.append("year")
-    if high - low > 7 * _DAY:
-        cycles.append("week")
-    if np.any(np.mod(present, _DAY) != 0):
+    days: tuple[tuple[Cycle, int], ...] = (("year", 60), ("week", 7))
+    cycles = [cycle for cycle, least in days if high - low > least * SECONDS_PER_DAY]
+    if np.any(np.mod(present, SECONDS_PER_DAY) != 0):
         cycles.append("day")
-    # A date in the middle, not the mean of two.
+    # The upper median is one of the dates; the mean of two might not be.
     fill = float(np.sort(present)[len(present) // 2])
     return DateColumn(name, pattern, low, fill, tuple(cycles))

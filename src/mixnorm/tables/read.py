@@ -1,4 +1,4 @@
-"""Tables from files: CSV, TSV, Parquet and LIBSVM, packed or not, from a path or a stream."""
+"""Tables from files: CSV, TSV, Parquet and LIBSVM, compressed or not, from a path or a stream."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,14 +17,19 @@ from mixnorm.tables import sniff
 from mixnorm.tables.lines import unpack_blocks
 from mixnorm.tables.marks import detect_common_mark
 from mixnorm.tables.table import SparseTable, Table, convert_arrow_table, number_columns
+from mixnorm.tables.values import space_evenly
 from mixnorm.tables.words import pluralize
 
-# Also with a space before or after, as in files whose columns are aligned.
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow import csv
+
+# With a space before or after them too, as in files with aligned columns.
 _MISSING = [text for mark in sniff.MISSING_MARKS for text in (mark, f" {mark}", f"{mark} ")]
-# Bytes that Arrow takes at a time, and how many it may if a row does not fit in.
-_BLOCK = 1 << 22
-_LARGEST_BLOCK = 1 << 30
-# A line for Excel, which is no row.
+# Bytes that Arrow reads at a time, and the limit if a row is longer than that.
+_BYTES_PER_BLOCK = 1 << 22
+_MOST_BYTES_PER_BLOCK = 1 << 30
+# A line that tells Excel the delimiter and is not a row.
 SEPARATOR = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=([\t -!#-~])"?\r?\n')
 _INSTALL = 'Reading tables needs pandas and pyarrow: pip install "mixnorm[cli]"'
 
@@ -45,26 +50,26 @@ def read_table(
     Parameters
     ----------
     source : path-like
-        A CSV, TSV, Parquet or LIBSVM file, also packed (gzip, bzip2, xz, zstandard).
+        A CSV, TSV, Parquet or LIBSVM file, which may be compressed (gzip, bzip2, xz, zstandard).
     file_format : {"csv", "tsv", "parquet", "libsvm"}, optional
-        None tells it from the content.
+        None detects it from the content.
     delimiter : str, optional
-        None tells it from the first lines.
+        None detects it from the first lines.
     header : bool, optional
-        Whether the first row holds names. None says yes unless it holds only numbers.
+        Whether the first row holds names. None means yes unless it holds only numbers.
     expect : collection of str
-        Names that the table should have: a header of numbers that holds one of them is a header.
+        Names that the table should have. A row of numbers that holds one of them is a header.
     zero_based : bool, optional
-        Whether a LIBSVM file counts columns from 0. None tells it from the indices.
+        Whether a LIBSVM file counts columns from 0. None detects it from the indices.
     texts : collection of str
         Columns of a CSV file to read as texts, whatever they look like.
     keep : collection of str
-        Columns to keep letter by letter too, in ``Table.kept``.
+        Columns to copy exactly as they are written to ``Table.kept``.
 
     Returns
     -------
     Table or SparseTable
-        The latter for LIBSVM.
+        A SparseTable for LIBSVM.
 
     Examples
     --------
@@ -75,7 +80,7 @@ def read_table(
     [90, 210]
     """
     _check_options(file_format, delimiter)
-    content, name = _open(source)
+    content, name = _load_bytes(source)
     head = content[: sniff.HEAD_BYTES].tobytes()
     kind = file_format or sniff.detect_format(head, name)
     if kind == "parquet":
@@ -94,18 +99,18 @@ def read_table(
 
 def _check_options(file_format: str | None, delimiter: str | None) -> None:
     if file_format is not None and file_format not in sniff.FORMATS:
-        raise TableError(f"file_format={file_format!r} is none of {', '.join(sniff.FORMATS)}.")
+        raise TableError(f"file_format={file_format!r} is not one of {', '.join(sniff.FORMATS)}.")
     if delimiter is None:
         return
     if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
         raise TableError(
-            f"delimiter={delimiter!r} cannot divide columns; give one ASCII character, no quote "
-            "and no line break."
+            f"delimiter={delimiter!r} cannot divide columns; give one ASCII character that is not "
+            "a quote or a line break."
         )
 
 
-def _open(source: str | os.PathLike[str]) -> tuple[memoryview, str]:
-    """Return the unpacked bytes of a file, mapped where they can be, and its name."""
+def _load_bytes(source: str | os.PathLike[str]) -> tuple[memoryview, str]:
+    """Return the uncompressed bytes of a file, memory-mapped if possible, and its name."""
     try:
         import pyarrow as pa
     except ImportError as error:
@@ -119,7 +124,7 @@ def _open(source: str | os.PathLike[str]) -> tuple[memoryview, str]:
         if Path(source).is_file():
             with pa.memory_map(os.fspath(source)) as file:
                 data = file.read_buffer()
-        else:  # a pipe, say; raises what open raises for a missing file
+        else:  # a pipe, or a missing file, for which open raises the usual error
             with open(source, "rb") as stream:
                 data = pa.py_buffer(stream.read())
     packed = sniff.detect_compression(memoryview(data)[:8].tobytes()) if data.size else None
@@ -128,11 +133,12 @@ def _open(source: str | os.PathLike[str]) -> tuple[memoryview, str]:
     return memoryview(data), name
 
 
-def _unpack(data: Any, packed: str, name: str) -> Any:
+def _unpack(data: pa.Buffer, packed: str, name: str) -> pa.Buffer:
     import pyarrow as pa
 
     if packed != "zstd":
-        blocks = (bytes(data[start : start + _BLOCK]) for start in range(0, data.size, _BLOCK))
+        starts = range(0, data.size, _BYTES_PER_BLOCK)
+        blocks = (bytes(data[start : start + _BYTES_PER_BLOCK]) for start in starts)
         return pa.py_buffer(b"".join(unpack_blocks(blocks, packed, name)))
     try:
         return pa.CompressedInputStream(pa.BufferReader(data), "zstd").read_buffer()
@@ -146,7 +152,7 @@ def _read_parquet(content: memoryview, name: str, keep: Collection[str]) -> Tabl
 
     try:
         table = pq.ParquetFile(pa.BufferReader(pa.py_buffer(content))).read()
-        table.validate(full=True)  # texts that are none would fail later
+        table.validate(full=True)  # invalid texts would fail later
         return convert_arrow_table(table, name, [], dict.fromkeys(keep, table))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
@@ -161,7 +167,7 @@ def _read_libsvm(content: memoryview, name: str, zero_based: bool | None) -> Spa
     try:
         raw, labels = load_svmlight_file(io.BytesIO(text), zero_based=True)
         if not np.all(np.isfinite(raw.data)):
-            raise ValueError("it has entries that are infinite or no numbers")
+            raise ValueError("it has entries that are infinite or not numbers")
         if based == "auto":
             based = bool(raw.nnz and raw.indices.min() == 0)
         elif not based and raw.nnz and raw.indices.min() == 0:
@@ -173,7 +179,7 @@ def _read_libsvm(content: memoryview, name: str, zero_based: bool | None) -> Spa
 
 
 class _Csv:
-    """A text table: read with Arrow, again with more care where the first try fails."""
+    """A text table, read with Arrow; if the first try fails, again with other settings."""
 
     def __init__(
         self,
@@ -185,17 +191,17 @@ class _Csv:
     ) -> None:
         self.name, self.delimiter = name, delimiter
         self.notes: list[str] = []
-        self.block, self.threads = _BLOCK, True
+        self.block, self.threads = _BYTES_PER_BLOCK, True
         self.encoding = sniff.detect_encoding(content[: sniff.HEAD_BYTES].tobytes())
         if self.encoding == "utf-16":
             content = memoryview(_decode(content, "utf-16", name).encode())
             self.encoding = "utf-8-sig"
-        told = SEPARATOR.match(content)
-        if told:
-            self.delimiter, content = told[1].decode(), content[told.end() :]
+        named = SEPARATOR.match(content)
+        if named:
+            self.delimiter, content = named[1].decode(), content[named.end() :]
         self.content = content
-        # Quotes may hold line breaks. Not told so, Arrow loses rows behind a quote that is never
-        # closed, without a word; told so, it takes half as long again.
+        # Quoted entries may hold line breaks. If Arrow does not expect these, it silently loses the
+        # rows after a quote that is never closed; if it does, it takes half as long again.
         self.breaks = re.search(b'"', content) is not None
         self.header = self._has_header(expect) if header is None else header
 
@@ -204,20 +210,20 @@ class _Csv:
         if sniff.has_header(text, self.delimiter, expect):
             return True
         self.notes.append(
-            "The first row holds only numbers, so it is taken as data; columns are called "
-            "column_1, column_2, ... (--header takes it as names)."
+            "The first row holds only numbers, so it is read as data, and columns are named "
+            "column_1, column_2, ... (--header reads it as names)."
         )
         return False
 
     def read(self, texts: Collection[str], keep: Collection[str]) -> Table:
-        """Return the table, some columns as texts, some also as they stand in the file."""
+        """Return the table with some columns as texts, and copies of those to keep."""
         import pyarrow as pa
 
         try:
-            table = self._parsed(texts)
-            kept = self._letter_by_letter(table, keep)
+            table = self._parse(texts)
+            kept = self._read_originals(table, keep)
         except pa.ArrowException as error:
-            raise TableError(self._explained(str(error))) from error
+            raise TableError(self._explain(str(error))) from error
         self._check_quotes(table)
         if not self._is_utf8:
             self.notes.append(f"The file is not UTF-8; it was read as {self.encoding}.")
@@ -225,32 +231,32 @@ class _Csv:
             table = table.rename_columns(number_columns(table.num_columns))
         return convert_arrow_table(table, self.name, self.notes, kept)
 
-    def _letter_by_letter(self, table: Any, keep: Collection[str]) -> dict[str, Any]:
-        """Return tables in which the columns to keep are what the file says."""
+    def _read_originals(self, table: pa.Table, keep: Collection[str]) -> dict[str, pa.Table]:
+        """Return for each column to keep a table with its texts as they are in the file."""
         if not keep:
             return {}
         from pyarrow import csv
 
         types = dict.fromkeys(table.column_names, "string")
-        raw = self._arrow(csv.ConvertOptions(null_values=[], column_types=types))
+        raw = self._read_arrow(csv.ConvertOptions(null_values=[], column_types=types))
         if not self.header:
             raw = raw.rename_columns(number_columns(raw.num_columns))
         return dict.fromkeys(keep, raw)
 
-    def _check_quotes(self, table: Any) -> None:
-        """Raise if a quote is never closed: the rest of the file is then one entry, the last."""
+    def _check_quotes(self, table: pa.Table) -> None:
+        """Raise if a quote is never closed, which makes the rest of the file the last entry."""
         if not self.breaks or not table.num_rows:
             return
         last = table.column(-1)[-1].as_py()
         broken = isinstance(last, str) and re.search("[\r\n]", last)
         if broken and not bytes(self.content[-8:]).rstrip().endswith(b'"'):
-            raise TableError(self._unclosed(table.num_rows + self.header))
+            raise TableError(self._explain_open_quote(table.num_rows + self.header))
 
-    def _unclosed(self, row: int) -> str:
-        return f"{self.name} is no table: a quote in row {row} is never closed."
+    def _explain_open_quote(self, row: int) -> str:
+        return f"{self.name} is not a table: a quote in row {row} is never closed."
 
-    def _parsed(self, texts: Collection[str]) -> Any:
-        """Try the quick way, then with more care for as long as that helps."""
+    def _parse(self, texts: Collection[str]) -> pa.Table:
+        """Read with the quickest settings first, then with others as long as failures suggest."""
         import pyarrow as pa
         from pyarrow import csv
 
@@ -260,15 +266,15 @@ class _Csv:
         )
         while True:
             try:
-                table = self._arrow(convert)
+                table = self._read_arrow(convert)
             except pa.ArrowInvalid as error:
-                if not self._mended(str(error)):
+                if not self._prepare_retry(str(error)):
                     raise
                 continue
             if not _is_text(table) and self._is_utf8:
                 self.encoding = sniff.detect_western_encoding(bytes(self.content))
                 continue
-            dotted = _dotted(table)
+            dotted = _find_dotted_columns(table)
             if not dotted:
                 return table
             convert.column_types = dict.fromkeys([*types, *dotted], "string")
@@ -277,22 +283,22 @@ class _Csv:
     def _is_utf8(self) -> bool:
         return self.encoding in ("utf-8", "utf-8-sig")
 
-    def _mended(self, reason: str) -> bool:
-        """Change how the file is read, after a failure; False if there is nothing left to try."""
+    def _prepare_retry(self, reason: str) -> bool:
+        """Change the settings after a failure; return False if there is nothing left to try."""
         size = len(self.content) * (1 if self._is_utf8 else 3)  # three bytes for a euro sign
-        largest = min(size, _LARGEST_BLOCK)
+        largest = min(size, _MOST_BYTES_PER_BLOCK)
         if re.search("straddling|Empty CSV", reason) and self.block < largest:
-            self.block = largest  # a long row, or a long header
+            self.block = largest  # a row or the header is long
             return True
         if "Empty CSV" in reason and bytes(self.content[-1:]) not in b"\r\n":
-            self.content = memoryview(bytes(self.content) + b"\n")  # a header and nothing else
+            self.content = memoryview(bytes(self.content) + b"\n")  # there is only a header
             return True
-        if "Expected" in reason and self.threads:  # only one thread knows the number of the row
+        if "Expected" in reason and self.threads:  # only a single thread knows the row's number
             self.threads = False
             return True
         return False
 
-    def _arrow(self, convert: Any) -> Any:
+    def _read_arrow(self, convert: csv.ConvertOptions) -> pa.Table:
         """Read the table with Arrow."""
         import pyarrow as pa
         from pyarrow import csv
@@ -306,26 +312,26 @@ class _Csv:
         parse = csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=self.breaks)
         return csv.read_csv(pa.BufferReader(pa.py_buffer(self.content)), read, parse, convert)
 
-    def _explained(self, reason: str) -> str:
-        """Return Arrow's complaint in the words of somebody who has a file."""
+    def _explain(self, reason: str) -> str:
+        """Return an error message of Arrow in terms of the file."""
         first = reason.splitlines()[0] if reason else "no reason given"
         found = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", first)
         if found:
             row, wanted, got = found.groups()
             entries = pluralize(int(got), "entry", "entries")
             return (
-                f"{self.name} is no table: row {row} has {entries} where the first has "
-                f"{wanted} (delimiter {self.delimiter!r}). Mend the row, or name the delimiter "
+                f"{self.name} is not a table: row {row} has {entries}, but the first row has "
+                f"{wanted} (delimiter {self.delimiter!r}). Correct the row, or name the delimiter "
                 "with --delimiter."
             )
         if "Empty CSV" in first and self.breaks:
-            return self._unclosed(1)
+            return self._explain_open_quote(1)
         if "Empty CSV" in first:
             return sniff.EMPTY_MESSAGE.format(self.name)
         return f"{self.name} cannot be read as a table ({first})."
 
 
-def _is_text(table: Any) -> bool:
+def _is_text(table: pa.Table) -> bool:
     """Whether all names and entries of an Arrow table are valid text."""
     import pyarrow as pa
 
@@ -336,10 +342,10 @@ def _is_text(table: Any) -> bool:
     return not any(pa.types.is_binary(kind) for kind in table.schema.types)
 
 
-def _dotted(table: Any) -> list[str]:
-    """Return columns of numbers that may have dots between thousands, as other columns have commas.
+def _find_dotted_columns(table: pa.Table) -> list[str]:
+    """Return columns of numbers whose dots may separate thousands.
 
-    Of 1.234 alone nobody can tell, and Arrow takes it for a number below two.
+    They are possible if other columns have decimal commas. Arrow reads 1.234 as a number below two.
     """
     import pyarrow as pa
 
@@ -348,8 +354,7 @@ def _dotted(table: Any) -> list[str]:
     if not numbers:
         return []
     texts = [place for place, kind in enumerate(kinds) if pa.types.is_string(kind)]
-    step = max(1, -(-table.num_rows // 1000))
-    some = table.take(list(range(0, table.num_rows, step)))
+    some = table.take(list(range(table.num_rows)[space_evenly(table.num_rows, 1000)]))
     if detect_common_mark([some.column(place).to_pylist() for place in texts]) != ",":
         return []
     found = []

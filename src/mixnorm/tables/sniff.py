@@ -1,4 +1,4 @@
-"""What a file is, from its first bytes: its packing, format, encoding and delimiter."""
+"""Detect from the first bytes of a file its compression, format, encoding and delimiter."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ import io
 import re
 import sys
 from collections.abc import Collection
-from typing import Any
+from typing import BinaryIO
 
 from mixnorm.exceptions import TableError
 
 FORMATS = ("csv", "tsv", "parquet", "libsvm")
 EMPTY_MESSAGE = "{} is empty; give a table with a header and rows."
-#: Bytes that are looked at.
+#: Bytes that are examined.
 HEAD_BYTES = 1 << 16
-#: Entries that stand for a missing value, beside an empty one.
+#: Entries that mean a missing value.
 MISSING_MARKS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null",
            "<NA>")  # fmt: skip
 
-_PACKED = {
+_COMPRESSIONS = {
     rb"\x1f\x8b": "gzip",
     rb"BZh[1-9](1AY&|\x17rE8)": "bz2",
     rb"\x28\xb5\x2f\xfd": "zstd",
     rb"\xfd7zXZ": "xz",
 }
-# Parquet goes on in binary; a table may well have a column PAR1.
+# Parquet continues in binary, unlike a text table with a column PAR1.
 _PARQUET = re.compile(rb"PAR1[\s\S]{0,8}[\x00-\x08\x0b\x0c\x0e-\x1f]")
-_BINARY = {
+_FOREIGN_FORMATS = {
     rb"PK\x03\x04": "a zip archive (an Excel workbook is one); save the sheet as CSV",
     rb"\xd0\xcf\x11\xe0": "an old Excel workbook; save the sheet as CSV",
     b"%PDF": "a PDF",
@@ -38,40 +38,40 @@ _BINARY = {
     b"SQLite format 3": "a database; export the table as CSV",
     b"mixnorm model ": "a mixnorm model",
 }
-_TEXT = {"{": "JSON", "[": "JSON", "<": "HTML or XML"}
+_FOREIGN_TEXTS = {"{": "JSON", "[": "JSON", "<": "HTML or XML"}
 _JSON = re.compile(r"\{\s*[\"}]|\[\s*[\[{\"\]]|\[[^\]]*\]\s*$")
 _MARKUP = re.compile(r"<(!|\?|html|[a-z][\w:.-]*(\s[^<>]*=|>\s*<))", re.IGNORECASE)
 _LIBSVM = re.compile(r"\s*[-+]?[0-9.eE+-]+(\s+qid:\d+)?(\s+\d+:[-+0-9.eEnaifNAIF]+)*\s*(#.*)?")
 _DELIMITERS = ",;\t|"
 
 
-def open_standard_input() -> Any:
-    """Return standard input as bytes; raise if it is closed."""
+def open_standard_input() -> BinaryIO:
+    """Return standard input as a stream of bytes; raise if it is closed."""
     if sys.stdin is None:
         raise TableError("Standard input is closed; name a file, or send a table through a pipe.")
     return sys.stdin.buffer
 
 
 def detect_compression(head: bytes) -> str | None:
-    """Return how a file is compressed, None if it is not."""
-    return next((kind for magic, kind in _PACKED.items() if re.match(magic, head)), None)
+    """Return how a file is compressed; None if it is not."""
+    return next((kind for magic, kind in _COMPRESSIONS.items() if re.match(magic, head)), None)
 
 
 def detect_format(head: bytes, name: str) -> str:
-    """Return the format of a table from its first bytes; raise if it is none.
+    """Return the format of a table from its first bytes; raise if it is not a table.
 
     Parameters
     ----------
     head : bytes
-        The first bytes, unpacked.
+        The first bytes, uncompressed.
     name : str
-        What to call the file in a message.
+        The name of the file in messages.
     """
     if _PARQUET.match(head):
         return "parquet"
-    for magic, what in _BINARY.items():
+    for magic, what in _FOREIGN_FORMATS.items():
         if re.match(magic, head):
-            raise TableError(f"{name} is no table but {what}.")
+            raise TableError(f"{name} is not a table but {what}.")
     text = decode_head(head, name)
     if not text.strip():
         raise TableError(EMPTY_MESSAGE.format(name))
@@ -82,17 +82,18 @@ def detect_format(head: bytes, name: str) -> str:
 def _check_is_table(text: str, name: str) -> None:
     """Raise if a text is JSON, HTML or XML."""
     first = text[0]
-    if first not in _TEXT:
+    if first not in _FOREIGN_TEXTS:
         return
     delimited = any(mark in text.splitlines()[0] for mark in _DELIMITERS)
     if not delimited or (_MARKUP if first == "<" else _JSON).match(text):
-        raise TableError(f"{name} is no table but looks like {_TEXT[first]}; write it as CSV.")
+        kind = _FOREIGN_TEXTS[first]
+        raise TableError(f"{name} is not a table but looks like {kind}; write it as CSV.")
 
 
 def _is_libsvm(text: str) -> bool:
     """Whether the first lines are labels with numbered entries; some rows may have none."""
     lines = [line for line in complete_lines(text) if line.strip() and not line.startswith("#")]
-    if len(lines) == 1 and is_cut(text):  # perhaps within its last entry
+    if len(lines) == 1 and is_cut(text):  # the cut may be within the last entry
         lines = lines[0].rsplit(None, 1)[:1]
     lines = lines[:20]
     return any(":" in line for line in lines) and all(map(_LIBSVM.fullmatch, lines))
@@ -103,12 +104,12 @@ def decode_head(head: bytes, name: str) -> str:
     coding = detect_encoding(head)
     text = codecs.getincrementaldecoder(coding)(errors="replace").decode(head)
     if "\x00" in text or sum(char < " " and char not in "\t\r\n\f" for char in text[:4096]) > 8:
-        raise TableError(f"{name} is no table: it holds binary data. Give CSV, TSV or Parquet.")
+        raise TableError(f"{name} is not a table: it holds binary data. Give CSV, TSV or Parquet.")
     return text.removeprefix("\ufeff")
 
 
 def detect_encoding(head: bytes) -> str:
-    """Return the encoding: by its mark, UTF-8 where the bytes allow it, else cp1252."""
+    """Return the encoding: from its byte order mark, else UTF-8 if the bytes are valid."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if head.startswith(codecs.BOM_UTF8):
@@ -121,7 +122,7 @@ def detect_encoding(head: bytes) -> str:
 
 
 def detect_western_encoding(head: bytes) -> str:
-    """Return the single-byte encoding to take for bytes that are no UTF-8."""
+    """Return the single-byte encoding for bytes that are not valid UTF-8."""
     try:
         head.decode("cp1252")
     except UnicodeDecodeError:
@@ -132,7 +133,7 @@ def detect_western_encoding(head: bytes) -> str:
 def detect_delimiter(text: str) -> str:
     """Return the delimiter that divides the first lines most evenly.
 
-    Numbers may be written with a comma: of two that are as even, it is the other.
+    A comma loses a tie, because numbers may contain it.
     """
     lines = [re.sub(r'"[^"]*"', "", line) for line in complete_lines(text)][:20]
     lines = [line for line in lines if line.strip()]
@@ -149,35 +150,35 @@ def detect_delimiter(text: str) -> str:
 
 
 def is_cut(text: str) -> bool:
-    """Whether a text may be the head of a longer one."""
+    """Whether a text may be the beginning of a longer one."""
     return len(text) >= HEAD_BYTES // 4
 
 
 def complete_lines(text: str) -> list[str]:
-    """Return the lines of the head of a file, without the last where it was cut."""
+    """Return the lines at the head of a file, without a last line that may be cut."""
     lines = text.splitlines()
     return lines[:-1] if len(lines) > 1 and is_cut(text) else lines
 
 
 def has_header(text: str, delimiter: str, expect: Collection[str] = ()) -> bool:
-    """Whether the first row holds names: one that is expected, or anything but numbers.
+    """Whether the first row holds names: one of those expected, or anything but numbers.
 
     Parameters
     ----------
     text : str
         The head of the file.
     delimiter : str
-        What divides its entries.
+        The delimiter of the entries.
     expect : collection of str
-        Names that make it a header even if they are numbers.
+        Names that make the row a header even if they are numbers.
     """
     rows = csv.reader(io.StringIO(text.lstrip("\r\n"), newline=None), delimiter=delimiter)
     names = [name.strip() for name in next(rows, [])]
     if len(names) > 1 and is_cut(text) and next(rows, None) is None:
-        names.pop()  # perhaps half a number
+        names.pop()  # it may be half a number
     if set(names) & set(expect):
         return True
-    # A first row of data may have gaps, but a header may start with one: that of row numbers.
+    # A row of data may have gaps. A header may start with an empty name, that of row numbers.
     rest = [name for name in names if name not in MISSING_MARKS]
     return not rest or not names[0] or not all(map(_is_number, rest))
 
@@ -187,4 +188,9 @@ def _is_number(text: str) -> bool:
         float(text.replace(",", ".", 1))
     except ValueError:
         return False
+    return is_plain(text)
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text that Python reads as a number is a number for other programs too."""
     return text.isascii() and "_" not in text

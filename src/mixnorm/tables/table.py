@@ -1,4 +1,4 @@
-"""Tables as they were read, and how they come from Arrow."""
+"""Tables that were read from files, and their conversion from Arrow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from mixnorm.tables.words import join_names
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    import pyarrow as pa
 
 
 @dataclass
@@ -19,15 +21,15 @@ class Table:
     Parameters
     ----------
     name : str
-        What to call it in messages.
+        The name of the table in messages.
     frame : DataFrame
-        Its columns, with unique names.
+        The columns, with unique names.
     notes : list of str
-        What was found out or done on reading, one sentence each.
+        Findings and changes made on reading, one sentence each.
     kept : dict of str to list of str
-        Columns letter by letter, if any were asked for.
+        The requested columns exactly as they are written in the file.
     repeated : tuple of str
-        Names that more than one column has in the file; all but the first have others here.
+        Names that several columns of the file share; here all but the first are renamed.
     """
 
     name: str
@@ -44,7 +46,7 @@ class SparseTable:
     Parameters
     ----------
     name : str
-        What to call it in messages.
+        The name of the table in messages.
     matrix : csr_array of shape (n_rows, n_columns)
         The rows.
     labels : ndarray of shape (n_rows,)
@@ -52,51 +54,54 @@ class SparseTable:
     zero_based : bool
         Whether the file counts columns from 0.
     notes : list of str
-        What was found out or done on reading, one sentence each.
+        Findings and changes made on reading, one sentence each.
     """
 
     name: str
     matrix: Any
-    labels: Any
+    labels: np.ndarray
     zero_based: bool
     notes: list[str] = field(default_factory=list)
 
 
-def convert_arrow_table(table: Any, name: str, notes: list[str], kept: dict[str, Any]) -> Table:
-    """Turn an Arrow table into a DataFrame with plain types and unique names.
+def convert_arrow_table(
+    table: pa.Table, name: str, notes: list[str], kept: dict[str, pa.Table]
+) -> Table:
+    """Convert an Arrow table to a DataFrame with plain types and unique names.
 
-    ``kept`` holds, by the final name of a column, a table in which it is as it shall be copied.
+    ``kept`` maps the final name of each column to keep to a table that holds its original texts.
     """
     import pyarrow as pa
 
-    columns = [_plain(column) for column in table.columns]
+    columns = [_convert_column(column) for column in table.columns]
     given = [text.strip() for text in table.column_names]
     names, renamed = make_names_unique(given)
-    notes += describe_renamed(renamed)
     letters = {
-        text: _letters(raw.column(names.index(text))) for text, raw in kept.items() if text in names
+        text: _copy_texts(raw.column(names.index(text)))
+        for text, raw in kept.items()
+        if text in names
     }
     arrow = pa.table(columns, names=names)
     del table, columns
     # The buffers of a column are freed as soon as it is converted.
     frame = arrow.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
-    return Table(name, frame, notes, letters, find_repeated_names(given))
+    return Table(name, frame, [*notes, *renamed], letters, find_repeated_names(given))
 
 
-def _letters(column: Any) -> list[str]:
-    """Return the entries of an Arrow column as texts, missing ones as empty."""
+def _copy_texts(column: pa.ChunkedArray) -> list[str]:
+    """Return the entries of an Arrow column as texts, missing ones as empty texts."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     try:
         found = pc.cast(column, pa.string()).to_pylist()
-    except pa.ArrowException:  # a list, say
+    except pa.ArrowException:  # for example a list
         found = [None if entry is None else str(entry) for entry in column.to_pylist()]
     return ["" if entry is None else entry for entry in found]
 
 
-def _plain(column: Any) -> Any:
-    """Return a column in a type that pandas knows well: times in hours, decimals as floats."""
+def _convert_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column in a type that pandas supports: times in hours, decimals as floats."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -119,32 +124,26 @@ def _plain(column: Any) -> Any:
 
 
 def find_repeated_names(names: list[str]) -> tuple[str, ...]:
-    """Return the names that occur more than once, empty ones aside."""
+    """Return the names that occur more than once, except empty ones."""
     return tuple(name for name, count in Counter(names).items() if name and count > 1)
 
 
 def make_names_unique(names: list[str]) -> tuple[list[str], list[str]]:
-    """Return names that differ, and those that had to be changed."""
-    seen: set[str] = set()
+    """Return distinct names, and a sentence about the names that changed, if any."""
+    seen, taken = set[str](), set(names)
     unique, changed = [], []
-    taken = set(names)
     for place, name in enumerate(names, start=1):
-        fresh = name or f"column_{place}"
+        base = fresh = name or f"column_{place}"
         count = 1
         while fresh in seen or (fresh != name and fresh in taken):
             count += 1
-            fresh = f"{name or f'column_{place}'}.{count}"
+            fresh = f"{base}.{count}"
         seen.add(fresh)
         unique.append(fresh)
         if fresh != name:
-            changed.append(fresh)
-    return unique, changed
-
-
-def describe_renamed(names: list[str]) -> list[str]:
-    """Return a sentence on the columns that got other names, if there are any."""
-    shown = join_names(list(map(repr, names)), 5)
-    return [f"Names that occur more than once, or are empty, became {shown}."] if names else []
+            changed.append(repr(fresh))
+    shown = join_names(changed, 5)
+    return unique, [f"Repeated or empty column names became {shown}."] if changed else []
 
 
 def number_columns(count: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""The column to predict: labels or numbers, and which of the two."""
+"""The target column: whether it holds labels or numbers, and its values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mixnorm.tables.values import (
     is_number_type,
     normalise_level,
 )
-from mixnorm.tables.words import pluralize
+from mixnorm.tables.words import join_names, pluralize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Task = Literal["classification", "regression"]
 # Whole numbers are labels if there are at most this many of them, each this often on average.
 _MOST_LABELS = 30
-_LEAST_ROWS = 5
+_ROWS_PER_LABEL = 5
 
 
 @dataclass
@@ -40,13 +40,13 @@ class Target:
     name : str
         The column's name.
     task : {"classification", "regression"}
-        What they call for.
+        Whether they are labels or numbers.
     values : ndarray of shape (n_kept,)
         Labels (texts or whole numbers) or floats.
     rows : ndarray of shape (n_kept,)
-        The rows that have a target.
+        Positions of the rows that have a target.
     notes : list of str
-        What was decided or left out, one sentence each.
+        Decisions and rows left out, one sentence each.
     """
 
     name: str
@@ -57,64 +57,61 @@ class Target:
 
 
 def find_column(frame: pd.DataFrame, name: str, table: str, repeated: Collection[str] = ()) -> str:
-    """Return the column of that name, or raise with the nearest ones.
+    """Return the name of a column, or raise an error that suggests similar names.
 
     Parameters
     ----------
     frame : DataFrame
         The table.
     name : str
-        The name to look for.
+        The name to look for, in upper or lower case.
     table : str
-        What to call the table in a message.
+        The name of the table in messages.
     repeated : collection of str
-        Names that more than one column has in the file, which say nothing.
+        Names that several columns of the file share, which are ambiguous.
     """
     return find_name([str(column) for column in frame.columns], name, table, repeated)
 
 
 def find_name(names: Sequence[str], name: str, table: str, repeated: Collection[str] = ()) -> str:
-    """Return the name as a table has it, or raise with the nearest ones."""
+    """Return a name as the table spells it, or raise an error that suggests similar names."""
     folded = [column for column in names if column.casefold() == name.strip().casefold()]
     found = name if name in names else folded[0] if len(folded) == 1 else None
     if found is not None and found in repeated:
         raise TableError(
-            f"{table} has more than one column {found!r}; rename them, so that it is clear which "
-            "one is meant."
+            f"{table} has more than one column {found!r}; rename them, so that the name is clear."
         )
     if found is not None:
         return found
     close = difflib.get_close_matches(name, names, n=3)
-    hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else _some(names)
+    hint = f"It has {join_names(list(map(repr, names)), 8)}."
+    if close:
+        hint = f"Did you mean {' or '.join(map(repr, close))}?"
     raise TableError(f"{table} has no column {name!r}. {hint}")
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:8]))
-    return f"It has {shown}{', ...' if len(names) > 8 else ''}."
 
 
 def read_target(values: pd.Series[Any], task: Task | None = None, mark: str = "") -> Target:
     """Return the targets in a column.
 
-    Rows without a target are left out. Texts and truth values are labels; so are whole numbers, if
-    there are few different ones that occur often; other numbers call for regression.
+    Rows without a target are left out. Texts and truth values are labels, and so are a few distinct
+    whole numbers that occur often. Other numbers are targets of regression.
 
     Parameters
     ----------
     values : Series
         The column.
     task : {"classification", "regression"}, optional
-        What the user asks for; None finds out.
+        The task that the user names; None detects it.
     mark : {"", ".", ","}
-        The decimal mark of the table, where it is known.
+        The decimal mark of the table, if known.
     """
     name = str(values.name)
     present = ~is_missing(values, words=True)
     if not present.any():
         raise TableError(f"The target {name!r} is missing in every row.")
-    chosen = task or _task(values[present])
-    if chosen == "regression":
+    chosen = task or _detect_task(values[present])
+    regression = chosen == "regression"
+    if regression:
         present = ~is_missing(values)
     notes = []
     if not present.all():
@@ -124,13 +121,13 @@ def read_target(values: pd.Series[Any], task: Task | None = None, mark: str = ""
             f"{lost} of {len(values)} rows {verbs[0]} no target {name!r} and {verbs[1]} left out."
         )
         values = values[present]
-    found = _labels(values, name) if chosen == "classification" else _numbers(values, name, mark)
+    found = _as_numbers(values, name, mark) if regression else _as_labels(values, name)
     if task is None:
-        notes.append(_why(chosen, name, found))
+        notes.append(_explain_task(chosen, name, found))
     return Target(name, chosen, found, np.flatnonzero(present), notes)
 
 
-def _task(values: pd.Series[Any]) -> Task:
+def _detect_task(values: pd.Series[Any]) -> Task:
     if is_date_type(values):
         return "regression"
     if not is_number_type(values):
@@ -146,20 +143,20 @@ def _task(values: pd.Series[Any]) -> Task:
     if len(distinct) <= 2:
         return "classification"
     whole = bool(np.all(distinct == np.rint(distinct)))
-    few = len(distinct) <= _MOST_LABELS and len(values) >= _LEAST_ROWS * len(distinct)
+    few = len(distinct) <= _MOST_LABELS and len(values) >= _ROWS_PER_LABEL * len(distinct)
     return "classification" if whole and few else "regression"
 
 
-def _why(task: str, name: str, found: np.ndarray) -> str:
+def _explain_task(task: str, name: str, found: np.ndarray) -> str:
     if task == "regression":
-        return f"{name!r} holds numbers: regression (--task classification overrules)."
-    count = len(np.unique(found))
-    overrule = "" if found.dtype.kind == "U" else " (--task regression overrules)"
-    return f"{name!r} holds {count} classes: classification{overrule}."
+        return f"{name!r} holds numbers: regression (--task classification overrides this)."
+    count = pluralize(len(np.unique(found)), "class", "classes")
+    override = "" if found.dtype.kind == "U" else " (--task regression overrides this)"
+    return f"{name!r} holds {count}: classification{override}."
 
 
-def _labels(values: pd.Series[Any], name: str) -> np.ndarray:
-    """Return labels as whole numbers where all are, else as texts."""
+def _as_labels(values: pd.Series[Any], name: str) -> np.ndarray:
+    """Return labels as whole numbers if all of them are, else as texts."""
     texts = as_texts(values)
     labels, few = texts, 2
     if is_number_type(values) and values.dtype.kind not in "bm":
@@ -169,16 +166,16 @@ def _labels(values: pd.Series[Any], name: str) -> np.ndarray:
     count = len(find_distinct_texts(texts))
     if count > max(few, len(texts) // 2):
         raise TableError(
-            f"The target {name!r} has {count} different labels in {len(texts)} rows, too many to "
-            "learn. Choose another column, or --task regression for numbers."
+            f"The target {name!r} has {count} different labels in {len(texts)} rows, which is too "
+            "many to learn. Choose another column, or --task regression for numbers."
         )
     return labels if labels.dtype.kind == "i" else labels.astype(str)
 
 
 def as_target_numbers(values: pd.Series[Any], mark: str = "") -> np.ndarray:
-    """Return the target of a new table as numbers, however they are written; NaN where none is.
+    """Return a target as numbers, in any style; NaN where an entry is not a number.
 
-    Of what could be written with decimal commas or points, ``mark`` says which.
+    ``mark`` decides how to read texts that fit both decimal commas and decimal points.
     """
     style = "plain"
     if not is_number_type(values):
@@ -190,12 +187,12 @@ def as_target_numbers(values: pd.Series[Any], mark: str = "") -> np.ndarray:
 def compare_labels(
     values: pd.Series[Any], found: np.ndarray, known: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Compare predicted labels with those of a new table, however these are written there.
+    """Compare predicted labels with those of a new table, which may be spelled differently.
 
     Parameters
     ----------
     values : Series
-        The target of the new table; rows without one do not count.
+        The target of the new table; rows without a target are skipped.
     found : ndarray of shape (n_rows,)
         The predicted labels.
     known : ndarray
@@ -204,35 +201,29 @@ def compare_labels(
     Returns
     -------
     rows, wrong : ndarray
-        The rows that have a target, and which of these are predicted wrongly.
+        Positions of the rows that have a target, and a mask of the wrong predictions among them.
     unknown : list of str
-        Labels that training did not have.
+        Labels that do not occur in training.
     """
     texts = as_texts(values)
     rows = np.flatnonzero(texts != None)  # noqa: E711
-    told = {str(label): normalise_level(str(label)) for label in np.unique(known)}
+    levels = {str(label): normalise_level(str(label)) for label in np.unique(known)}
     truth = [normalise_level(text) for text in texts[rows]]
-    guess = [told[str(label)] for label in found[rows]]
+    guess = [levels[str(label)] for label in found[rows]]
     wrong = np.array([one != other for one, other in zip(truth, guess, strict=True)], dtype=bool)
-    unknown = sorted(set(truth) - set(told.values()))
+    unknown = sorted(set(truth) - set(levels.values()))
     return rows, wrong, unknown
 
 
-def _numbers(values: pd.Series[Any], name: str, mark: str) -> np.ndarray:
+def _as_numbers(values: pd.Series[Any], name: str, mark: str) -> np.ndarray:
     if is_date_type(values):
-        raise TableError(
-            f"The target {name!r} holds dates; turn them into numbers first (days, say)."
-        )
-    style = "plain"
-    if not is_number_type(values):
-        distinct = find_distinct_texts(as_texts(values))
-        style = detect_number_style(distinct, 1.0, mark) or "plain"
-    numbers = as_numbers(values, style)
+        raise TableError(f"The target {name!r} holds dates; convert them to numbers, such as days.")
+    numbers = as_target_numbers(values, mark)
     wrong = ~np.isfinite(numbers)
     if wrong.any():
         first = str(values.iloc[int(np.argmax(wrong))])
         raise TableError(
-            f"The target {name!r} is no number in {pluralize(int(wrong.sum()), 'row')} "
-            f"({first!r}, say); mend them, or use --task classification."
+            f"The target {name!r} is not a number in {pluralize(int(wrong.sum()), 'row')} "
+            f"({first!r}, for example); correct them, or use --task classification."
         )
     return numbers

@@ -1,4 +1,4 @@
-"""Numbers and lists of things in messages."""
+"""Counts and lists in messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def pluralize(number: int, thing: str, things: str | None = None) -> str:
-    """Return a number of things in words; ``things`` is an odd plural.
+    """Return a count with its noun; ``things`` is the plural if it does not end in *s*.
 
     Examples
     --------
@@ -17,6 +17,6 @@ def pluralize(number: int, thing: str, things: str | None = None) -> str:
 
 
 def join_names(names: Sequence[str], most: int = 6) -> str:
-    """Return names as a list, cut after a few."""
+    """Return the first few names as a list, with the number of those left off."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

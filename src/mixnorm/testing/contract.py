@@ -1,4 +1,4 @@
-"""What the checks share: how a broken promise is reported."""
+"""How checks report a broken promise."""
 
 from __future__ import annotations
 
@@ -26,11 +26,23 @@ class Contract:
 
     subject: Any
 
-    def require(self, holds: Any, promise: str, found: str = "") -> None:
+    def require(self, holds: object, promise: str, found: str = "") -> None:
         """Raise a ContractError unless the promise holds."""
         if not bool(holds):
             ending = f"; {found}." if found else "."
             raise ContractError(f"{self.subject!r} breaks its contract: {promise}{ending}")
+
+    def at_most(self, found: float, most: float, promise: str, what: str = "") -> None:
+        """Raise a ContractError unless a number is within a bound, described by ``what``."""
+        self.require(found <= most, promise, f"{what}{found:.9g} is above {most:.9g}")
+
+    def call(self, function: Callable[..., Any], *arguments: Any, name: str) -> Any:
+        """Call a function, and raise a ContractError if it changes arrays among its arguments."""
+        kept = [(part, part.copy()) for part in arguments if isinstance(part, np.ndarray)]
+        found = function(*arguments)
+        same = all(np.array_equal(*pair) for pair in kept)
+        self.require(same, f"{name} leaves its arguments alone")
+        return found
 
     def close(
         self, got: Any, wanted: Any, promise: str, *, rtol: float = 0.0, atol: Any = 0.0
@@ -48,13 +60,20 @@ class Contract:
         found = f"they differ by {error[worst]:.3g}, allowed is {allowed[worst]:.3g}"
         self.require(excess[worst] <= 0.0, promise, found)
 
+    def check_copies(self, evaluate: Callable[[Any], float]) -> None:
+        """Check that clones and pickles have the same parameters, and the same value."""
+        value = evaluate(self.subject)
+        for copy in self.copies():
+            again = evaluate(copy)
+            self.require(again == value, "a copy gives the same value", f"{again}, not {value}")
+
     def copies(self) -> list[Any]:
         """Check that parameters survive cloning and pickling; return the two copies."""
         subject = self.subject
         promise = "it has get_params, by which it is copied and searched over"
         remedy = "derive its class, a dataclass say, from sklearn.base.BaseEstimator"
         self.require(getattr(subject, "get_params", None) is not None, promise, remedy)
-        copies = [self._copied(name) for name in _COPIES]
+        copies = [self._copy(name) for name in _COPIES]
         params = subject.get_params(deep=True)
         for name, copy in zip(_COPIES, copies, strict=True):
             self.require(type(copy) is type(subject), f"{name} keeps the type")
@@ -62,7 +81,7 @@ class Contract:
             self.require(repr(found) == repr(params), f"{name} keeps parameters", f"got {found}")
         return copies
 
-    def _copied(self, name: str) -> Any:
+    def _copy(self, name: str) -> Any:
         make, remedy = _COPIES[name]
         try:
             return make(self.subject)
@@ -78,3 +97,15 @@ _COPIES: dict[str, tuple[Callable[[Any], Any], str]] = {
         "define its class at the top level of a module",
     ),
 }
+
+
+def differentiate(
+    function: Callable[[np.ndarray], float], point: np.ndarray, step: float
+) -> np.ndarray:
+    """Return the gradient of a function by central differences."""
+    found = np.empty_like(point)
+    for entry in np.ndindex(*point.shape):
+        move = np.zeros_like(point)
+        move[entry] = step
+        found[entry] = (function(point + move) - function(point - move)) / (2.0 * step)
+    return found

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mixnorm.losses import DualLoss, Loss, SmoothLoss
-from mixnorm.testing.contract import Contract
-from mixnorm.testing.loss_case import ROUNDING, Case
+from mixnorm.testing.contract import Contract, differentiate
+from mixnorm.testing.loss_case import ROUNDING, LossCase
 from mixnorm.testing.loss_dual import DUAL_CHECKS
 
-# Central differences of a function of size one lose about this much in float64.
-_STEP = 1e-5
-_DIFFERENCES = 1e-7
+# Step of central differences, and their error for a function of size one in float64.
+_STEP_IN_SCORES = 1e-5
+_ERROR_OF_SLOPES = 1e-7
 
 
 def check_loss(
-    loss: Any,
+    loss: object,
     *,
     n_outputs: int = 3,
     n_samples: int = 16,
@@ -65,10 +66,10 @@ def check_loss(
     y = np.asarray(y)
     shape = (len(y), n_outputs)
     weight = np.asarray(rng.uniform(0.5, 2.0, size=len(y)))
-    case = Case(
+    case = LossCase(
         loss, y, 2.0 * rng.standard_normal(shape), weight / weight.sum(), rng.standard_normal(shape)
     )
-    for check in _CHECKS:
+    for check in _CHECKS_OF_LOSSES:
         check(case)
     for protocol, checks in ((SmoothLoss, _SMOOTH_CHECKS), (DualLoss, DUAL_CHECKS)):
         if isinstance(loss, protocol):
@@ -84,24 +85,18 @@ def _targets(loss: Any, rng: np.random.Generator, shape: tuple[int, int]) -> np.
     return np.asarray(rng.standard_normal(shape))
 
 
-def _check_parameters(case: Case) -> None:
-    value = case.at(case.scores)[0]
-    for copy in case.copies():
-        target = copy.encode(case.y, case.n_outputs, case.scores)
-        again = copy.value_and_residual(case.scores, target, case.weight)[0]
-        case.require(again == value, "a copy gives the same value", f"{again}, not {value}")
+def _check_parameters(case: LossCase) -> None:
+    case.check_copies(lambda loss: replace(case, subject=loss).at(case.scores)[0])
 
 
-def _check_inputs_untouched(case: Case) -> None:
-    scores, weight = case.scores.copy(), case.weight.copy()
-    first, second = case.at(scores, weight), case.at(scores, weight)
-    same = np.array_equal(scores, case.scores) and np.array_equal(weight, case.weight)
-    case.require(same, "value_and_residual leaves scores and weight alone")
+def _check_inputs_untouched(case: LossCase) -> None:
+    first = case.call(case.at, case.scores, case.weight, name="value_and_residual")
+    second = case.at(case.scores)
     same = first[0] == second[0] and np.array_equal(first[1], second[1])
     case.require(same, "value_and_residual gives the same again when called again")
 
 
-def _check_gradient(case: Case) -> None:
+def _check_gradient(case: LossCase) -> None:
     value, residual = case.at(case.scores)
     if not math.isfinite(case.loss.smoothness):
         for length in (-1e2, -1.0, -1e-3, 1e-3, 1.0, 1e2):
@@ -110,17 +105,12 @@ def _check_gradient(case: Case) -> None:
             promise = "the residual is a subgradient of the value in the scores"
             case.require(rise >= -ROUNDING * (1.0 + abs(length)), promise, f"{rise:.3g} < 0")
         return
-    differences = np.empty_like(residual)
-    for entry in np.ndindex(*residual.shape):
-        ahead, behind = case.scores.copy(), case.scores.copy()
-        ahead[entry] += _STEP
-        behind[entry] -= _STEP
-        differences[entry] = (case.at(ahead)[0] - case.at(behind)[0]) / (2.0 * _STEP)
+    differences = differentiate(lambda at: case.at(at)[0], case.scores, _STEP_IN_SCORES)
     promise = "the residual is the derivative of the value in the scores"
-    case.close(residual, differences, promise, atol=_DIFFERENCES)
+    case.close(residual, differences, promise, atol=_ERROR_OF_SLOPES)
 
 
-def _check_weighted_mean(case: Case) -> None:
+def _check_weighted_mean(case: LossCase) -> None:
     one = np.ones(1)
     rows = [slice(i, i + 1) for i in range(len(case.weight))]
     values = np.asarray([case.at(case.scores[row], one, row)[0] for row in rows])
@@ -129,7 +119,7 @@ def _check_weighted_mean(case: Case) -> None:
     case.close(value, mean, promise, rtol=ROUNDING, atol=ROUNDING)
 
 
-def _check_repeated_rows(case: Case) -> None:
+def _check_repeated_rows(case: LossCase) -> None:
     counts = 1 + np.arange(len(case.weight)) % 3
     share, total = counts / counts.sum(), int(counts.sum())
     index = np.repeat(np.arange(len(counts)), counts)
@@ -142,7 +132,7 @@ def _check_repeated_rows(case: Case) -> None:
     case.close(residual, summed, promise, atol=ROUNDING)
 
 
-def _check_zero_weights(case: Case) -> None:
+def _check_zero_weights(case: LossCase) -> None:
     weight = case.weight.copy()
     weight[::3] = 0.0
     kept = weight > 0
@@ -154,20 +144,21 @@ def _check_zero_weights(case: Case) -> None:
     case.require(not np.any(residual[~kept]), promise, "their residual is not zero")
 
 
-def _check_shift(case: Case) -> None:
-    shifted = case.scores + case.direction[:, :1]
+def _check_shift(case: LossCase) -> None:
+    if not case.loss.shift_invariant:
+        return
     value, residual = case.at(case.scores)
-    if case.loss.shift_invariant:
-        promise = "shift_invariant: a constant added to a row's scores changes nothing"
-        case.close(case.at(shifted)[0], value, promise, rtol=1e-9)
-        promise = "shift_invariant: each row of the residual sums to zero"
-        case.close(residual.sum(axis=1), np.zeros(residual.shape[0]), promise, atol=ROUNDING)
+    shifted = case.at(case.scores + case.direction[:, :1])[0]
+    promise = "shift_invariant: a constant added to a row's scores changes nothing"
+    case.close(shifted, value, promise, rtol=1e-9)
+    promise = "shift_invariant: each row of the residual sums to zero"
+    case.close(residual.sum(axis=1), np.zeros(len(residual)), promise, atol=ROUNDING)
 
 
-def _moves(case: Case) -> list[tuple[np.ndarray, float, float, np.ndarray]]:
-    """Return moves of the scores, how far the loss rises above its tangent, and a slack for it.
+def _moves(case: LossCase) -> list[tuple[np.ndarray, float, float, np.ndarray]]:
+    """Return moves of the scores, the rise of the loss above its tangent, its slack, and the slope.
 
-    Moves start from scores of zero as well: ties are where derivatives jump, if they do.
+    Moves also start from scores of zero, since derivatives may jump at ties.
     """
     found = []
     for start in (case.scores, np.zeros_like(case.scores)):
@@ -181,22 +172,20 @@ def _moves(case: Case) -> list[tuple[np.ndarray, float, float, np.ndarray]]:
     return found
 
 
-def _check_constants(case: Case) -> None:
+def _check_constants(case: LossCase) -> None:
     loss = case.loss
     for move, rise, slack, slope in _moves(case):
         if math.isfinite(loss.smoothness):
             squares = float(case.weight @ np.sum(move * move, axis=1))
             bound = 0.5 * loss.smoothness * squares + slack
-            found = f"{rise:.6g} is above {bound:.6g}"
-            case.require(rise <= bound, f"smoothness={loss.smoothness} bounds the rise", found)
+            case.at_most(rise, bound, f"smoothness={loss.smoothness} bounds the rise")
         slope = slope / case.weight[:, None]
         sizes = np.linalg.norm(slope, axis=1) if loss.is_classifier else np.abs(slope)
-        found = f"a gradient has norm {sizes.max():.6g}"
-        kept = not math.isfinite(loss.lipschitz) or sizes.max() <= loss.lipschitz * (1 + 1e-9)
-        case.require(kept, f"lipschitz={loss.lipschitz} bounds gradients", found)
+        most = loss.lipschitz * (1.0 + 1e-9)
+        case.at_most(sizes.max(), most, f"lipschitz={loss.lipschitz} bounds gradients")
 
 
-def _check_weights_of_entries(case: Case) -> None:
+def _check_weights_of_entries(case: LossCase) -> None:
     if case.loss.is_classifier:
         return
     value, residual = case.at(case.scores)
@@ -206,18 +195,17 @@ def _check_weights_of_entries(case: Case) -> None:
     case.close(entries, residual, promise, atol=ROUNDING)
 
 
-def _check_smooth_constants(case: Case) -> None:
+def _check_smooth_constants(case: LossCase) -> None:
     loss = case.loss
     promise = "a loss with second derivatives has a finite smoothness"
     case.require(math.isfinite(loss.smoothness), promise)
     for move, rise, slack, _ in _moves(case):
         factor = loss.max_norm_smoothness(case.n_outputs)
         bound = factor * float(case.weight @ np.max(np.abs(move), axis=1) ** 2) + slack
-        found = f"{rise:.6g} is above {bound:.6g}"
-        case.require(rise <= bound, "max_norm_smoothness bounds the rise", found)
+        case.at_most(rise, bound, "max_norm_smoothness bounds the rise")
 
 
-def _check_zero_weights_of_curvature(case: Case) -> None:
+def _check_zero_weights_of_curvature(case: LossCase) -> None:
     weight, target = case.weight.copy(), case.target
     weight[::3] = 0.0
     residual = case.at(case.scores, weight)[1]
@@ -229,14 +217,12 @@ def _check_zero_weights_of_curvature(case: Case) -> None:
     case.require(np.all(np.isfinite(hessian)), promise, "column_hessian is not finite")
 
 
-def _check_curvature(case: Case) -> None:
+def _check_curvature(case: LossCase) -> None:
     shapes = ((len(case.weight), case.n_outputs), (len(case.weight), 1))
     found = []
     for length in (0.0, 1.0, 100.0):
-        scores = case.scores * length
-        target = case.loss.encode(case.y, case.n_outputs, scores)
-        _, residual = case.loss.value_and_residual(scores, target, case.weight)
-        curvature = np.asarray(case.loss.curvature(residual, target, case.weight))
+        residual = case.at(case.scores * length)[1]
+        curvature = np.asarray(case.loss.curvature(residual, case.target, case.weight))
         promise = f"curvature has shape {shapes[0]} or {shapes[1]}"
         case.require(curvature.shape in shapes, promise, f"got {curvature.shape}")
         # Read off a residual, a curvature of zero may be off by a rounding error.
@@ -248,30 +234,33 @@ def _check_curvature(case: Case) -> None:
         case.require(same, "constant_curvature: the scores do not change the curvature")
 
 
-def _check_hessian_form(case: Case) -> None:
+def _slope_of_residual(case: LossCase, direction: np.ndarray) -> np.ndarray:
+    """Return the derivative of the residual along a direction, by central differences."""
+    move = _STEP_IN_SCORES * direction
+    ahead, behind = case.at(case.scores + move)[1], case.at(case.scores - move)[1]
+    return np.asarray((ahead - behind) / (2.0 * _STEP_IN_SCORES))
+
+
+def _check_hessian_form(case: LossCase) -> None:
     form = case.loss.hessian_form(case.direction, *case.second_order())
-    ahead = case.at(case.scores + _STEP * case.direction)[1]
-    behind = case.at(case.scores - _STEP * case.direction)[1]
-    wanted = float(np.sum(case.direction * (ahead - behind))) / (2.0 * _STEP)
+    wanted = float(np.sum(case.direction * _slope_of_residual(case, case.direction)))
     promise = "hessian_form is the second derivative along a direction"
-    tolerance = _DIFFERENCES * (1.0 + abs(wanted))
-    case.close(form, wanted, promise, atol=tolerance)
+    case.close(form, wanted, promise, atol=_ERROR_OF_SLOPES * (1.0 + abs(wanted)))
 
 
-def _check_column_hessian(case: Case) -> None:
+def _check_column_hessian(case: LossCase) -> None:
     column = case.direction[:, 0].copy()
     hessian = np.asarray(case.loss.column_hessian(column, *case.second_order()))
     wanted = np.empty((case.n_outputs, case.n_outputs))
     for output in range(case.n_outputs):
-        move = np.zeros_like(case.scores)
-        move[:, output] = _STEP * column
-        ahead, behind = case.at(case.scores + move)[1], case.at(case.scores - move)[1]
-        wanted[output] = column @ (ahead - behind) / (2.0 * _STEP)
+        direction = np.zeros_like(case.scores)
+        direction[:, output] = column
+        wanted[output] = column @ _slope_of_residual(case, direction)
     promise = "column_hessian is the derivative of the gradient in the weights of a column"
-    case.close(hessian, wanted, promise, atol=_DIFFERENCES)
+    case.close(hessian, wanted, promise, atol=_ERROR_OF_SLOPES)
 
 
-def _check_single_precision(case: Case) -> None:
+def _check_single_precision(case: LossCase) -> None:
     scores, weight, _ = case.single()
     target = case.loss.encode(case.y, case.n_outputs, scores)
     value, residual = case.loss.value_and_residual(scores, target, weight)
@@ -289,7 +278,7 @@ def _check_single_precision(case: Case) -> None:
     case.close(residual, wanted[1], promise, atol=1e-5)
 
 
-def _check_single_precision_of_curvature(case: Case) -> None:
+def _check_single_precision_of_curvature(case: LossCase) -> None:
     scores, weight, direction = case.single()
     target = case.loss.encode(case.y, case.n_outputs, scores)
     rest = (case.loss.value_and_residual(scores, target, weight)[1], target, weight)
@@ -302,7 +291,7 @@ def _check_single_precision_of_curvature(case: Case) -> None:
     case.require(type(form) is float, "values are Python floats", "hessian_form is none")
 
 
-def _check_huge_scores(case: Case) -> None:
+def _check_huge_scores(case: LossCase) -> None:
     for dtype in (np.float32, np.float64):
         scores = (1e4 * np.sign(case.scores)).astype(dtype)
         scores[0, :] = 1e4  # a row of ties
@@ -330,7 +319,7 @@ def _proba(loss: Any, scores: np.ndarray) -> np.ndarray | None:
         return None
 
 
-def _check_predictions(case: Case) -> None:
+def _check_predictions(case: LossCase) -> None:
     loss, predicted = case.loss, np.asarray(case.loss.predict(case.scores))
     shape = case.scores.shape[:1] if loss.is_classifier else case.scores.shape
     case.require(predicted.shape == shape, f"predict returns shape {shape}", str(predicted.shape))
@@ -354,7 +343,7 @@ def _check_predictions(case: Case) -> None:
     case.require(np.array_equal(best, predicted), "predict returns the most probable class")
 
 
-_CHECKS = (
+_CHECKS_OF_LOSSES = (
     _check_inputs_untouched,
     _check_parameters,
     _check_gradient,

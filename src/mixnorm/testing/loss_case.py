@@ -1,4 +1,4 @@
-"""What the checks of a loss are run on."""
+"""A loss with targets, scores and weights to check it on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROUNDING = 1e-11
 
 
 @dataclass(frozen=True)
-class Case(Contract):
+class LossCase(Contract):
     """A loss, targets, and scores, weights and a direction to try it with."""
 
     y: np.ndarray
@@ -47,7 +47,7 @@ class Case(Contract):
         return float(value), np.asarray(residual)
 
     def second_order(self) -> tuple[np.ndarray, Any, np.ndarray]:
-        """Return what the second-order methods take: residual, target and weight."""
+        """Return residual, target and weight, as second-order methods take them."""
         return self.at(self.scores)[1], self.target, self.weight
 
     def single(self) -> tuple[np.ndarray, ...]:

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 
 from mixnorm.norms import Norm
-from mixnorm.testing.contract import Contract
+from mixnorm.testing.contract import Contract, differentiate
 
-# Central differences of a function of size one lose about this much in float64.
-_STEP = 1e-6
-_DIFFERENCES = 1e-6
-_ROUNDING = 1e-10
+# Step of central differences, and their error for a function of size one in float64.
+_STEP_IN_WEIGHTS = 1e-6
+_ERROR_OF_GRADIENTS = 1e-6
+_RELATIVE_ERROR = 1e-10
 # Errors of a decomposition beside random ones of one rounding per entry.
-_TIMES_ROUNDING = 64.0
+_ROUNDINGS_OF_DECOMPOSITION = 64.0
 # How far a projection may lie outside of its ball, relative to the radius.
 _OUTSIDE = 1e-12
 
 
 @dataclass(frozen=True)
-class _Case(Contract):
+class _NormCase(Contract):
     """A norm, and points to try it with."""
 
     points: tuple[np.ndarray, ...]
@@ -50,7 +50,7 @@ class _Case(Contract):
         return getattr(self.norm, name, None) is not None
 
 
-def check_norm(norm: Any, *, shape: tuple[int, int] = (6, 4), random_state: int = 0) -> None:
+def check_norm(norm: object, *, shape: tuple[int, int] = (6, 4), random_state: int = 0) -> None:
     """Check that a norm keeps the promises of :class:`mixnorm.norms.Norm`.
 
     The norm is tried on random arrays, and of its abilities those that it has: Hölder's inequality
@@ -85,15 +85,15 @@ def check_norm(norm: Any, *, shape: tuple[int, int] = (6, 4), random_state: int 
     points = [rng.standard_normal(shape) for _ in range(4)]
     points[2][::2, :] *= 0.01  # rows of very different sizes
     points[3][1:2, :] = 0.0
-    case = _Case(norm, tuple(points))
-    for check in _CHECKS:
+    case = _NormCase(norm, tuple(points))
+    for check in _CHECKS_OF_NORMS:
         check(case)
     for names, check_ability in _ABILITIES:
         if all(case.has(name) for name in names):
             check_ability(case)
 
 
-def _check_kind(norm: Any) -> None:
+def _check_kind(norm: object) -> None:
     """Raise a clear error for a class or a name in place of a norm."""
     if isinstance(norm, type):
         raise TypeError(
@@ -111,20 +111,10 @@ def _inner(first: np.ndarray, second: np.ndarray) -> float:
     return float(np.sum(first * second))
 
 
-def _gradient(function: Callable[[np.ndarray], float], point: np.ndarray) -> np.ndarray:
-    """Return central differences."""
-    found = np.empty_like(point)
-    for entry in np.ndindex(*point.shape):
-        move = np.zeros_like(point)
-        move[entry] = _STEP
-        found[entry] = (function(point + move) - function(point - move)) / (2.0 * _STEP)
-    return found
-
-
-def _operations(case: _Case) -> dict[str, Callable[[Any], Any]]:
+def _operations(case: _NormCase) -> dict[str, Callable[[Any], Any]]:
     """Return the operations that the norm has, as functions of one array.
 
-    Levels are relative to the array, so that all scale with it, or do not change.
+    Levels are relative to the array, so that results scale with it or do not change.
     """
     norm = case.norm
     scaling = {
@@ -141,19 +131,15 @@ def _operations(case: _Case) -> dict[str, Callable[[Any], Any]]:
 # --- what every norm promises
 
 
-def _check_parameters(case: _Case) -> None:
-    value = case.norm.value(case.W)
-    for copy in case.copies():
-        again = copy.value(case.W)
-        case.require(again == value, "a copy gives the same value", f"{again}, not {value}")
+def _check_parameters(case: _NormCase) -> None:
+    case.check_copies(lambda norm: norm.value(case.W))
 
 
-def _check_inputs_untouched(case: _Case) -> None:
+def _check_inputs_untouched(case: _NormCase) -> None:
     plain = {"value": case.norm.value, "dual": case.norm.dual}
     for name, function in {**plain, **_operations(case)}.items():
         W = case.W.copy()
-        first = function(W)
-        case.require(np.array_equal(W, case.W), f"{name} leaves its argument alone")
+        first = case.call(function, W, name=name)
         same = np.array_equal(np.asarray(first), np.asarray(function(W)))
         case.require(same, f"{name} gives the same again when called again")
         if name not in plain:
@@ -161,7 +147,7 @@ def _check_inputs_untouched(case: _Case) -> None:
             case.require(apart, f"{name} returns an array of its own")
 
 
-def _check_axioms(case: _Case) -> None:
+def _check_axioms(case: _NormCase) -> None:
     for name in ("value", "dual"):
         size = getattr(case.norm, name)
         found = size(np.zeros_like(case.W))
@@ -170,29 +156,27 @@ def _check_axioms(case: _Case) -> None:
             promise = f"{name} is a positive Python float"
             case.require(type(size(first)) is float and size(first) > 0.0, promise)
             promise = f"{name} is homogeneous"
-            case.close(size(-2.5 * first), 2.5 * size(first), promise, rtol=_ROUNDING)
-            total, most = size(first + second), size(first) + size(second)
-            found = f"{total:.6g} is above {most:.6g}"
-            kept = total <= most * (1.0 + _ROUNDING)
-            case.require(kept, f"{name} keeps the triangle inequality", found)
+            case.close(size(-2.5 * first), 2.5 * size(first), promise, rtol=_RELATIVE_ERROR)
+            most = (size(first) + size(second)) * (1.0 + _RELATIVE_ERROR)
+            case.at_most(size(first + second), most, f"{name} keeps the triangle inequality")
 
 
-def _check_duality(case: _Case) -> None:
+def _check_duality(case: _NormCase) -> None:
     norm = case.norm
     for first, second in case.pairs():
-        product, most = abs(_inner(first, second)), norm.value(first) * norm.dual(second)
-        found = f"{product:.6g} is above {most:.6g}"
-        kept = product <= most * (1.0 + _ROUNDING)
-        case.require(kept, "<W, V> is at most value(W) dual(V)", found)
+        most = norm.value(first) * norm.dual(second) * (1.0 + _RELATIVE_ERROR)
+        case.at_most(abs(_inner(first, second)), most, "<W, V> is at most value(W) dual(V)")
     # Where it has a gradient, a norm grows by what its argument aligns with, of dual norm one.
-    slope = _gradient(norm.value, case.W)
-    case.close(norm.dual(slope), 1.0, "dual is one at the gradient of the value", atol=_DIFFERENCES)
-    slope = _gradient(norm.dual, case.W)
+    slope = differentiate(norm.value, case.W, _STEP_IN_WEIGHTS)
+    case.close(
+        norm.dual(slope), 1.0, "dual is one at the gradient of the value", atol=_ERROR_OF_GRADIENTS
+    )
+    slope = differentiate(norm.dual, case.W, _STEP_IN_WEIGHTS)
     promise = "value is one at the gradient of the dual"
-    case.close(norm.value(slope), 1.0, promise, atol=_DIFFERENCES)
+    case.close(norm.value(slope), 1.0, promise, atol=_ERROR_OF_GRADIENTS)
 
 
-def _check_single_precision(case: _Case) -> None:
+def _check_single_precision(case: _NormCase) -> None:
     operations = _operations(case)
     for name in ("value", "dual"):
         single = getattr(case.norm, name)(case.W.astype(np.float32))
@@ -207,7 +191,7 @@ def _check_single_precision(case: _Case) -> None:
         case.close(found, wanted, f"{name} of float32 agrees with float64", atol=1e-4 * largest)
 
 
-def _check_scales(case: _Case) -> None:
+def _check_scales(case: _NormCase) -> None:
     plain = {"value": case.norm.value, "dual": case.norm.dual}
     for dtype, power in ((np.float64, 500), (np.float32, 100)):
         for scale in (2.0**power, 2.0**-power):
@@ -231,33 +215,32 @@ def _check_scales(case: _Case) -> None:
 # --- abilities
 
 
-def _check_lmo(case: _Case) -> None:
+def _check_lmo(case: _NormCase) -> None:
     norm = case.norm
     for G in case.points:
         point = np.asarray(norm.lmo(G))
         case.require(point.shape == G.shape, "lmo keeps the shape", f"got {point.shape}")
-        size = norm.value(point)
-        inside = size <= 1.0 + _ROUNDING
-        case.require(inside, "lmo returns a point of the unit ball", f"its value is {size:.6g}")
+        most = 1.0 + _RELATIVE_ERROR
+        case.at_most(norm.value(point), most, "lmo returns a point of the unit ball", "its value ")
         promise = "the inner product of G and lmo(G) is -dual(G)"
-        case.close(_inner(G, point), -norm.dual(G), promise, rtol=_ROUNDING)
+        case.close(_inner(G, point), -norm.dual(G), promise, rtol=_RELATIVE_ERROR)
     size = norm.value(norm.lmo(np.zeros_like(case.W)))
-    case.require(size <= 1.0 + _ROUNDING, "lmo returns a point of the unit ball for G = 0")
+    case.require(size <= 1.0 + _RELATIVE_ERROR, "lmo returns a point of the unit ball for G = 0")
 
 
-def _check_dual_norm(case: _Case) -> None:
+def _check_dual_norm(case: _NormCase) -> None:
     norm, dual = case.norm, case.norm.dual_norm()
     for point in case.points:
         promise = "dual_norm() has the dual as its value, and the value as its dual"
-        case.close(dual.value(point), norm.dual(point), promise, rtol=_ROUNDING)
-        case.close(dual.dual(point), norm.value(point), promise, rtol=_ROUNDING)
+        case.close(dual.value(point), norm.dual(point), promise, rtol=_RELATIVE_ERROR)
+        case.close(dual.dual(point), norm.value(point), promise, rtol=_RELATIVE_ERROR)
 
 
-def _check_prox(case: _Case) -> None:
+def _check_prox(case: _NormCase) -> None:
     norm = case.norm
     for W in case.points:
         unchanged = np.asarray(norm.prox(W, 0.0))
-        case.close(unchanged, W, "prox with tau=0 changes nothing", atol=_ROUNDING)
+        case.close(unchanged, W, "prox with tau=0 changes nothing", atol=_RELATIVE_ERROR)
         apart = not np.may_share_memory(unchanged, W)
         case.require(apart, "prox with tau=0 returns an array of its own")
         rest = norm.prox(W, 1.001 * norm.dual(W))
@@ -269,26 +252,26 @@ def _check_prox(case: _Case) -> None:
             _check_prox_at(case, W, tau)
     tau = 0.3 * norm.dual(case.W)
     for first, second in case.pairs():
-        moved = np.linalg.norm(norm.prox(first, tau) - norm.prox(second, tau))
-        most = np.linalg.norm(first - second) * (1.0 + _ROUNDING) + _ROUNDING
-        case.require(moved <= most, "prox does not move points apart")
+        distance = float(np.linalg.norm(norm.prox(first, tau) - norm.prox(second, tau)))
+        most = float(np.linalg.norm(first - second)) * (1.0 + _RELATIVE_ERROR) + _RELATIVE_ERROR
+        case.at_most(distance, most, "prox does not move points apart")
 
 
-def _check_prox_at(case: _Case, W: np.ndarray, tau: float) -> None:
+def _check_prox_at(case: _NormCase, W: np.ndarray, tau: float) -> None:
     norm, found = case.norm, np.asarray(case.norm.prox(W, tau))
-    size, slope = norm.value(found), norm.dual(W - found)
+    size = norm.value(found)
     promise = "prox is optimal: W - prox(W, tau) is tau times a subgradient of the value"
-    case.require(slope <= tau * (1.0 + _ROUNDING), promise, f"dual is {slope / tau:.9g} tau")
+    case.at_most(norm.dual(W - found) / tau, 1.0 + _RELATIVE_ERROR, promise, "dual / tau: ")
     product, wanted = _inner(W - found, found), tau * size
-    case.close(product, wanted, promise, atol=_ROUNDING * tau * norm.value(W))
+    case.close(product, wanted, promise, atol=_RELATIVE_ERROR * tau * norm.value(W))
     reached = tau * size + 0.5 * float(np.sum((found - W) ** 2))
     for other in (W, 0.9 * found, found + 0.1 * case.V, found + 1e-4 * case.W):
         objective = tau * norm.value(other) + 0.5 * float(np.sum((other - W) ** 2))
-        least = reached * (1.0 - _ROUNDING)
-        case.require(objective >= least, "no other point is better than prox")
+        least = reached * (1.0 - _RELATIVE_ERROR)
+        case.at_most(least, objective, "no other point is better than prox")
 
 
-def _check_project(case: _Case) -> None:
+def _check_project(case: _NormCase) -> None:
     norm = case.norm
     for W in case.points:
         value = norm.value(W)
@@ -302,25 +285,24 @@ def _check_project(case: _Case) -> None:
     case.require(not np.any(norm.project(np.zeros_like(case.W), 1.0)), "project of zero is zero")
 
 
-def _check_project_at(case: _Case, W: np.ndarray, radius: float) -> None:
+def _check_project_at(case: _NormCase, W: np.ndarray, radius: float) -> None:
     norm, found = case.norm, np.asarray(case.norm.project(W, radius))
     beyond = norm.value(found) / radius - 1.0
-    inside = beyond <= _OUTSIDE
-    case.require(inside, "project returns a point of the ball", f"outside by {beyond:.3g}")
+    case.at_most(beyond, _OUTSIDE, "project returns a point of the ball", "outside by ")
     promise = "project again changes nothing"
     case.close(norm.project(found, radius), found, promise, atol=1e-12 * radius)
     promise = "project is optimal: W - project(W, radius) supports the ball there"
     most, product = radius * norm.dual(W - found), _inner(W - found, found)
-    allowed = _ROUNDING * radius * norm.dual(W)
+    allowed = _RELATIVE_ERROR * radius * norm.dual(W)
     case.close(product, most, promise, atol=allowed)
-    distance = np.linalg.norm(W - found)
+    least = float(np.linalg.norm(W - found)) * (1.0 - _RELATIVE_ERROR)
     for other in (found + 0.01 * case.V, found + case.W, W, case.V):
         inside_point = other * min(1.0, radius / norm.value(other))
-        further = np.linalg.norm(W - inside_point) >= distance * (1.0 - _ROUNDING)
-        case.require(further, "no point of the ball is nearer than project")
+        distance = float(np.linalg.norm(W - inside_point))
+        case.at_most(least, distance, "no point of the ball is nearer than project")
 
 
-def _check_moreau(case: _Case) -> None:
+def _check_moreau(case: _NormCase) -> None:
     dual = case.norm.dual_norm()
     if getattr(dual, "project", None) is None:
         return
@@ -328,45 +310,45 @@ def _check_moreau(case: _Case) -> None:
         tau = 0.3 * case.norm.dual(W)
         total = np.asarray(case.norm.prox(W, tau)) + np.asarray(dual.project(W, tau))
         promise = "prox and the projection on the dual ball add up to the point"
-        case.close(total, W, promise, atol=_ROUNDING * float(np.max(np.abs(W))))
+        case.close(total, W, promise, atol=_RELATIVE_ERROR * float(np.max(np.abs(W))))
 
 
-def _check_factors(case: _Case) -> None:
+def _check_factors(case: _NormCase) -> None:
     norm, tau = case.norm, 0.3 * case.norm.dual(case.W)
     left, values, right = (np.asarray(part) for part in norm.prox_factors(case.W, tau))
     promise = "the factors of the prox multiply to it"
-    case.close((left * values) @ right, norm.prox(case.W, tau), promise, atol=_ROUNDING)
+    case.close((left * values) @ right, norm.prox(case.W, tau), promise, atol=_RELATIVE_ERROR)
     case.require(np.all(values > 0.0), "prox_factors returns positive values alone")
     one = np.eye(len(values))
     promise = "prox_factors returns orthonormal vectors"
-    case.close(left.T @ left, one, promise, atol=_ROUNDING)
-    case.close(right @ right.T, one, promise, atol=_ROUNDING)
+    case.close(left.T @ left, one, promise, atol=_RELATIVE_ERROR)
+    case.close(right @ right.T, one, promise, atol=_RELATIVE_ERROR)
 
 
-def _check_mirror(case: _Case) -> None:
+def _check_mirror(case: _NormCase) -> None:
     norm = case.norm
     for point in case.points:
         size = norm.value(np.asarray(norm.mirror(point)))
         promise = "mirror keeps sizes: value(mirror(theta)) is dual(theta)"
-        case.close(size, norm.dual(point), promise, rtol=_ROUNDING)
+        case.close(size, norm.dual(point), promise, rtol=_RELATIVE_ERROR)
     _check_half_square(case, "mirror", norm.dual)
 
 
-def _check_link(case: _Case) -> None:
+def _check_link(case: _NormCase) -> None:
     _check_half_square(case, "link", case.norm.value)
 
 
-def _check_half_square(case: _Case, name: str, size: Callable[[np.ndarray], float]) -> None:
+def _check_half_square(case: _NormCase, name: str, size: Callable[[np.ndarray], float]) -> None:
     """Check that a map is the gradient of half the square of a norm or of its dual."""
     gradient = getattr(case.norm, name)
     case.require(not np.any(gradient(np.zeros_like(case.W))), f"{name} of zero is zero")
-    slope = _gradient(lambda W: 0.5 * size(W) ** 2, case.W)
+    slope = differentiate(lambda W: 0.5 * size(W) ** 2, case.W, _STEP_IN_WEIGHTS)
     which = "norm" if name == "link" else "dual norm"
     promise = f"{name} is the gradient of half the squared {which}"
-    case.close(gradient(case.W), slope, promise, atol=_DIFFERENCES * size(case.W) ** 2)
+    case.close(gradient(case.W), slope, promise, atol=_ERROR_OF_GRADIENTS * size(case.W) ** 2)
 
 
-def _check_round_trip(case: _Case) -> None:
+def _check_round_trip(case: _NormCase) -> None:
     norm = case.norm
     for point in case.points[:2]:
         promise = "link and mirror are inverse to one another, but for rounding"
@@ -387,10 +369,10 @@ def _rounding_effect(function: Callable[[np.ndarray], Any], point: np.ndarray) -
     noise = np.random.default_rng(0).standard_normal((3, *point.shape))
     found = np.asarray(function(point))
     moved = [np.max(np.abs(np.asarray(function(point + size * part)) - found)) for part in noise]
-    return _TIMES_ROUNDING * float(max(moved))
+    return _ROUNDINGS_OF_DECOMPOSITION * float(max(moved))
 
 
-def _check_strong_convexity(case: _Case) -> None:
+def _check_strong_convexity(case: _NormCase) -> None:
     norm, constant = case.norm, case.norm.strong_convexity()
     promise = f"strong_convexity()={constant} is a positive Python float"
     case.require(type(constant) is float and constant > 0.0, promise)
@@ -402,38 +384,35 @@ def _check_strong_convexity(case: _Case) -> None:
     for first, second in case.pairs() + flat:
         ends = 0.5 * (norm.value(first) ** 2 + norm.value(second) ** 2)
         middle = norm.value(0.5 * (first + second)) ** 2
-        gap, least = ends - middle, 0.25 * constant * norm.value(first - second) ** 2
-        found = f"half the squared norm bends by {gap:.6g}, not {least:.6g}"
-        kept = gap >= least - 1e-13 * ends
-        case.require(kept, f"strong_convexity()={constant} holds between two points", found)
+        least = 0.25 * constant * norm.value(first - second) ** 2 - 1e-13 * ends
+        promise = f"strong_convexity()={constant} holds between two points"
+        case.at_most(least, ends - middle, promise, "the least bend of half the squared norm ")
 
 
-def _check_surrogate(case: _Case) -> None:
+def _check_surrogate(case: _NormCase) -> None:
     norm, surrogate = case.norm, case.norm.surrogate(case.W.shape)
     for name in ("mirror", "strong_convexity"):
         there = getattr(surrogate, name, None) is not None
         case.require(there, f"surrogate has {name}", f"{surrogate!r} has not")
     for point in case.points:
         value, other = norm.value(point), surrogate.value(point)
-        near = other * (1.0 - _ROUNDING) <= value <= math.e * other
-        found = f"{value:.6g} and {other:.6g}"
-        case.require(
-            near,
-            "the value lies between those of surrogate and e times that",
-            found,
-        )
+        promise = "the value lies between that of the surrogate and e times that"
+        case.at_most(other * (1.0 - _RELATIVE_ERROR), value, promise)
+        case.at_most(value, math.e * other, promise)
 
 
-def _check_row_duals(case: _Case) -> None:
+def _check_row_duals(case: _NormCase) -> None:
     norm = case.norm
     for V in case.points:
         duals = np.asarray(norm.row_duals(V))
         shape = (V.shape[0],)
         case.require(duals.shape == shape, f"row_duals has shape {shape}", f"got {duals.shape}")
-        case.close(norm.dual(V), np.max(duals), "dual is the maximum of row_duals", rtol=_ROUNDING)
+        case.close(
+            norm.dual(V), np.max(duals), "dual is the maximum of row_duals", rtol=_RELATIVE_ERROR
+        )
 
 
-def _check_restricted(case: _Case) -> None:
+def _check_restrict(case: _NormCase) -> None:
     norm, W = case.norm, case.W
     duals = np.asarray(norm.row_duals(W))  # of random rows those are equal that share a block
     level = np.sort(np.unique(duals))[len(np.unique(duals)) // 2]
@@ -441,22 +420,22 @@ def _check_restricted(case: _Case) -> None:
     parts = [(norm.restrict(index), index) for index in (rows, others) if len(index)]
     total = sum(part.value(W[index]) for part, index in parts)
     promise = "the values of restricted norms add up to the value"
-    case.close(total, norm.value(W), promise, rtol=_ROUNDING)
+    case.close(total, norm.value(W), promise, rtol=_RELATIVE_ERROR)
     for part, index in parts:
         found = np.asarray(part.row_duals(W[index]))
         promise = "row_duals of a restricted norm are those of the rows"
-        case.close(found, duals[index], promise, rtol=_ROUNDING)
-        case.close(part.dual(W[index]), np.max(duals[index]), promise, rtol=_ROUNDING)
+        case.close(found, duals[index], promise, rtol=_RELATIVE_ERROR)
+        case.close(part.dual(W[index]), np.max(duals[index]), promise, rtol=_RELATIVE_ERROR)
 
 
-def _check_row_exponent(case: _Case) -> None:
+def _check_row_exponent(case: _NormCase) -> None:
     exponent = case.norm.row_exponent
     total = float(np.sum(np.linalg.norm(case.W, exponent, axis=1)))
     promise = f"the value is the sum of the rows' norms with row_exponent={exponent}"
-    case.close(case.norm.value(case.W), total, promise, rtol=_ROUNDING)
+    case.close(case.norm.value(case.W), total, promise, rtol=_RELATIVE_ERROR)
 
 
-_CHECKS = (
+_CHECKS_OF_NORMS = (
     _check_inputs_untouched,
     _check_parameters,
     _check_axioms,
@@ -465,7 +444,7 @@ _CHECKS = (
     _check_scales,
 )
 
-_ABILITIES: tuple[tuple[tuple[str, ...], Callable[[_Case], None]], ...] = (
+_ABILITIES: tuple[tuple[tuple[str, ...], Callable[[_NormCase], None]], ...] = (
     (("lmo",), _check_lmo),
     (("dual_norm",), _check_dual_norm),
     (("prox",), _check_prox),
@@ -478,6 +457,6 @@ _ABILITIES: tuple[tuple[tuple[str, ...], Callable[[_Case], None]], ...] = (
     (("strong_convexity",), _check_strong_convexity),
     (("surrogate",), _check_surrogate),
     (("row_duals",), _check_row_duals),
-    (("row_duals", "restrict"), _check_restricted),
+    (("row_duals", "restrict"), _check_restrict),
     (("row_exponent",), _check_row_exponent),
 )

@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import device_of, is_sparse, namespace, to_dense, to_numpy
+from mixnorm._array import device_of, follow, is_sparse, namespace, to_dense, to_numpy
 from mixnorm.pools import Pool, PreparedPool, as_pool, bind, working_dtype
 from mixnorm.testing.contract import Contract
 
 _RULES = ("l1", "l2")
-# What no pool has as an atom; a model file of a stranger's may say otherwise.
+# Values that are atoms of no pool, but that a damaged model file may contain.
 _NO_ATOMS = (None, True, -1, 1.5, math.nan, "0", b"0", (), (None,), (-1,), (-1, 0), ((), ()))
-# Atoms looked at where each costs some evaluations.
-_FEW = 5
+# Atoms for checks that evaluate each of them several times.
+_ATOMS_EVALUATED = 5
 
 
 @dataclass(frozen=True)
-class _Case(Contract):
+class _PoolCase(Contract):
     """A pool bound to its data, with a residual to score its atoms for."""
 
     X: Any
@@ -32,10 +32,9 @@ class _Case(Contract):
 
     @property
     def pool(self) -> Pool:
-        pool: Pool = self.subject
-        return pool
+        return self.subject
 
-    def prepared(self, pool: Any | None = None) -> PreparedPool:
+    def prepare(self, pool: Any | None = None) -> PreparedPool:
         pool = self.pool if pool is None else pool
         return bind(pool, self.X, weight=self.weight, **self.options)
 
@@ -45,10 +44,7 @@ class _Case(Contract):
     def top(
         self, prepared: PreparedPool, rule: str = "l1", **limits: Any
     ) -> list[tuple[Any, float]]:
-        found: list[tuple[Any, float]] = prepared.top(
-            self.residual, rule, self.max_atoms, frozenset(), **limits
-        )
-        return found
+        return prepared.top(self.residual, rule, self.max_atoms, frozenset(), **limits)
 
     def read(self, atom: Any) -> set[int]:
         return set(to_numpy(self.pool.feature_indices([atom], self.X.shape[1])).tolist())
@@ -96,13 +92,13 @@ def check_pool(
     # As at the optimum over the intercept: constant columns then have no gradient.
     residual = rng.standard_normal((X.shape[0], n_outputs)) * weight[:, None]
     residual -= residual.mean(axis=0)
-    arrays = _follow(X, weight), _follow(X, residual)
+    arrays = follow(weight, X, working_dtype(X)), follow(residual, X, working_dtype(X))
     before = _snapshot(X)
     for scale in ("std", "max", False):
         for fit_intercept in (True, False):
             options = {"scale": scale, "fit_intercept": fit_intercept, "random_state": random_state}
-            case = _Case(pool, X, *arrays, options, max_atoms)
-            prepared = case.prepared()
+            case = _PoolCase(pool, X, *arrays, options, max_atoms)
+            prepared = case.prepare()
             case = replace(case, subject=prepared.pool or pool)
             _check_count(case, prepared)
             _check_columns(case, prepared)
@@ -120,28 +116,20 @@ def check_pool(
     case.require(np.array_equal(before, _snapshot(X)), "the data are left as they were")
 
 
-def _rounding(case: _Case, values: np.ndarray) -> float:
-    """Return by how much columns that are made of sums may differ: it goes by the largest terms."""
+def _rounding_error(case: _PoolCase, values: np.ndarray) -> float:
+    """Return how far columns that are sums may differ: in proportion to the largest term."""
     return 8.0 * case.eps() * float(np.max(np.abs(values), initial=0.0))
-
-
-def _follow(X: Any, array: np.ndarray) -> Any:
-    """Return ``array`` in the namespace, working dtype and device of ``X``."""
-    dtype = working_dtype(X)
-    if is_sparse(X) or isinstance(X, np.ndarray):
-        return array.astype(dtype)
-    return namespace(X).asarray(array, dtype=dtype, device=device_of(X))
 
 
 def _dense(X: Any) -> np.ndarray:
     return to_numpy(to_dense(X))
 
 
-def _snapshot(X: Any) -> np.ndarray:
+def _snapshot(X: object) -> np.ndarray:
     return np.array(_dense(X))
 
 
-def _check_scores(case: _Case, prepared: PreparedPool, rule: str) -> None:
+def _check_scores(case: _PoolCase, prepared: PreparedPool, rule: str) -> None:
     ranked = case.top(prepared, rule)
     case.require(len(ranked) <= case.max_atoms, "top returns at most m atoms")
     case.require(len({atom for atom, _ in ranked}) == len(ranked), "atoms differ, and hash")
@@ -153,7 +141,9 @@ def _check_scores(case: _Case, prepared: PreparedPool, rule: str) -> None:
         _check_score(case, prepared, rule, atom, score)
 
 
-def _check_score(case: _Case, prepared: PreparedPool, rule: str, atom: Any, score: float) -> None:
+def _check_score(
+    case: _PoolCase, prepared: PreparedPool, rule: str, atom: Any, score: float
+) -> None:
     residual = to_numpy(case.residual).astype(np.float64)
     rows = to_numpy(prepared.columns(atom)).astype(np.float64)
     gradient = rows @ residual
@@ -165,10 +155,10 @@ def _check_score(case: _Case, prepared: PreparedPool, rule: str, atom: Any, scor
     case.close(score, wanted, promise, atol=atol)
 
 
-def _same(case: _Case, first: list[tuple[Any, float]], second: list[tuple[Any, float]]) -> bool:
-    """Tell whether two lists have the same atoms, with scores that are equal but for rounding.
+def _same(case: _PoolCase, first: list[tuple[Any, float]], second: list[tuple[Any, float]]) -> bool:
+    """Tell whether two lists have the same atoms, with scores that are equal up to rounding.
 
-    A product of more rows may be added up in another order.
+    Products of more rows may be summed in another order.
     """
     if [atom for atom, _ in first] != [atom for atom, _ in second]:
         return False
@@ -176,7 +166,7 @@ def _same(case: _Case, first: list[tuple[Any, float]], second: list[tuple[Any, f
     return bool(np.allclose(one, other, rtol=16.0 * case.eps(), atol=0.0))
 
 
-def _check_exclusion(case: _Case, prepared: PreparedPool, rule: str) -> None:
+def _check_exclusion(case: _PoolCase, prepared: PreparedPool, rule: str) -> None:
     ranked = case.top(prepared, rule)
     if len(ranked) < 2:
         return
@@ -194,7 +184,7 @@ def _check_exclusion(case: _Case, prepared: PreparedPool, rule: str) -> None:
     case.require(offered[: len(wanted)] == wanted, promise, f"got {offered}, not {wanted}")
 
 
-def _check_shortlist(case: _Case, prepared: PreparedPool, rule: str) -> None:
+def _check_shortlist(case: _PoolCase, prepared: PreparedPool, rule: str) -> None:
     listed = prepared.shortlist(case.residual, rule, 8, frozenset())
     atoms = [atom for atom, _ in listed]
     case.require(len(listed) <= 8, "shortlist returns at most m atoms")
@@ -209,7 +199,7 @@ def _check_shortlist(case: _Case, prepared: PreparedPool, rule: str) -> None:
     case.require(not {atom for atom, _ in left} & set(atoms), promise)
 
 
-def _check_inputs(case: _Case, prepared: PreparedPool, rule: str) -> None:
+def _check_inputs(case: _PoolCase, prepared: PreparedPool, rule: str) -> None:
     keywords = inspect.signature(prepared.top).parameters
     case.require("inputs" in keywords, "top takes the keyword inputs")
     ranked = case.top(prepared, rule)
@@ -232,7 +222,7 @@ def _check_inputs(case: _Case, prepared: PreparedPool, rule: str) -> None:
     case.require(not case.top(prepared, rule, inputs=frozenset()), "every atom reads a column")
 
 
-def _check_prices(case: _Case, prepared: PreparedPool, rule: str) -> None:
+def _check_prices(case: _PoolCase, prepared: PreparedPool, rule: str) -> None:
     if not prepared.priced:
         return
     ranked = case.top(prepared, rule)
@@ -249,14 +239,14 @@ def _check_prices(case: _Case, prepared: PreparedPool, rule: str) -> None:
     case.require(not missed, "with a budget, top offers what costs no more", f"not {missed}")
 
 
-def _check_count(case: _Case, prepared: PreparedPool) -> None:
+def _check_count(case: _PoolCase, prepared: PreparedPool) -> None:
     count = getattr(prepared, "n_usable", None)
     good = isinstance(count, (int, np.integer)) and count >= len(case.top(prepared))
     promise = "n_usable, bound to data, is the number of atoms that can be chosen"
     case.require(good, promise, f"got {count!r}")
 
 
-def _check_columns(case: _Case, prepared: PreparedPool) -> None:
+def _check_columns(case: _PoolCase, prepared: PreparedPool) -> None:
     atoms = [atom for atom, _ in case.top(prepared)]
     blocks = [prepared.columns(atom) for atom in atoms]
     n_samples = case.X.shape[0]
@@ -274,29 +264,29 @@ def _check_columns(case: _Case, prepared: PreparedPool) -> None:
         values = _dense(case.pool.evaluate(case.X, [atom])) / scale[None, :]
         promise = f"evaluate on the training data, divided by scale, equals columns({atom!r})"
         rtol = 8.0 * case.eps()
-        atol = _rounding(case, values) + 1e-300
+        atol = _rounding_error(case, values) + 1e-300
         case.close(to_numpy(block).T, values, promise, rtol=rtol, atol=atol)
     if not atoms:
         return
     together = _dense(case.pool.evaluate(case.X, atoms))
     apart = np.concatenate([_dense(case.pool.evaluate(case.X, [atom])) for atom in atoms], axis=1)
     promise = "evaluate puts the columns of several atoms side by side"
-    case.close(together, apart, promise, atol=_rounding(case, apart))
+    case.close(together, apart, promise, atol=_rounding_error(case, apart))
     labels = case.pool.labels(atoms)
     case.require(len(labels) == len(atoms), "labels names every atom", f"got {labels}")
 
 
-def _check_evaluation(case: _Case, prepared: PreparedPool) -> None:
-    """Check what prediction relies on: that rows count by themselves, and short cuts agree."""
+def _check_evaluation(case: _PoolCase, prepared: PreparedPool) -> None:
+    """Check that rows are evaluated independently, and that shortcuts give the same scores."""
     pool, X = case.pool, case.X
-    atoms = [atom for atom, _ in case.top(prepared)][:_FEW]
+    atoms = [atom for atom, _ in case.top(prepared)][:_ATOMS_EVALUATED]
     if not atoms:
         return
     values = pool.evaluate(X, atoms)
     rows = slice(0, X.shape[0] // 2)
     part, dense = _dense(pool.evaluate(X[rows, :], atoms)), _dense(values)
     promise = "evaluate looks at each row by itself"
-    case.close(part, dense[rows], promise, atol=_rounding(case, dense))
+    case.close(part, dense[rows], promise, atol=_rounding_error(case, dense))
     cost = pool.total_cost(atoms, X.shape[1], 3)
     good = all(type(count) is int and count >= 0 for count in cost)
     case.require(good, "total_cost counts operations", f"got {cost!r}")
@@ -311,33 +301,34 @@ def _check_evaluation(case: _Case, prepared: PreparedPool) -> None:
         case.close(scorer.row(X[0]), scores[0], promise, atol=atol)
 
 
-def _check_silent_rows(case: _Case) -> None:
-    """Rows without weight must not keep a pool from its work."""
+def _check_silent_rows(case: _PoolCase) -> None:
+    """Check that a pool works if some rows have no weight."""
     weight, residual = to_numpy(case.weight).copy(), to_numpy(case.residual).copy()
     weight[::4] = 0.0
     residual[::4] = 0.0
-    weight, residual = (_follow(case.X, part) for part in (weight, residual))
+    dtype = working_dtype(case.X)
+    weight, residual = (follow(part, case.X, dtype) for part in (weight, residual))
     other = replace(case, weight=weight, residual=residual)
-    prepared = other.prepared()
+    prepared = other.prepare()
     for rule in _RULES:
         _check_scores(other, prepared, rule)
 
 
-def _check_copies(case: _Case, prepared: PreparedPool) -> None:
+def _check_copies(case: _PoolCase, prepared: PreparedPool) -> None:
     wanted, again = case.top(prepared), case.top(prepared)
     case.require(_same(case, again, wanted), "top gives the same again when called again")
     for pool in (case.pool, *Contract(case.pool.given).copies()):
         case.require(
-            _same(case, case.top(case.prepared(pool)), wanted),
+            _same(case, case.top(case.prepare(pool)), wanted),
             "preparing it again, or a copy, gives the same atoms",
         )
 
 
-def _check_atoms(case: _Case, prepared: PreparedPool) -> None:
+def _check_atoms(case: _PoolCase, prepared: PreparedPool) -> None:
     pool, d = case.pool, case.X.shape[1]
     names = [f"column {j}" for j in range(d)]
     atoms = [atom for atom, _ in case.top(prepared)]
-    atoms = atoms[:_FEW] + atoms[_FEW:][-_FEW:]
+    atoms = atoms[:_ATOMS_EVALUATED] + atoms[_ATOMS_EVALUATED:][-_ATOMS_EVALUATED:]
     apart = [to_numpy(pool.feature_indices([atom], d)) for atom in atoms]
     together = to_numpy(pool.feature_indices(atoms, d))
     case.require(together.dtype.kind == "i", "feature_indices returns an array of integers")
@@ -364,7 +355,7 @@ def _is_plain(atom: Any) -> bool:
     return type(atom) in (int, float, str)
 
 
-def _check_words(case: _Case, atom: Any, names: list[str]) -> None:
+def _check_words(case: _PoolCase, atom: Any, names: list[str]) -> None:
     words = case.pool.describe(atom, names)
     good = type(words) is str and bool(words.strip()) and "\n" not in words
     case.require(good, f"describe({atom!r}) is one line of text", f"got {words!r}")
@@ -374,8 +365,8 @@ def _check_words(case: _Case, atom: Any, names: list[str]) -> None:
     case.require(good, f"cost({atom!r}) counts operations", f"got {cost!r}")
 
 
-def _check_reads(case: _Case, atom: Any, read: set[int]) -> None:
-    """Turn all other columns upside down: the atom must not notice."""
+def _check_reads(case: _PoolCase, atom: Any, read: set[int]) -> None:
+    """Check that an atom stays the same if the rows of all other columns are reversed."""
     others = [column for column in range(case.X.shape[1]) if column not in read]
     changed = _snapshot(case.X)
     changed[:, others] = changed[::-1][:, others]
@@ -385,10 +376,10 @@ def _check_reads(case: _Case, atom: Any, read: set[int]) -> None:
         other = namespace(case.X).asarray(changed, device=device_of(case.X))
     found, wanted = (_dense(case.pool.evaluate(X, [atom])) for X in (other, case.X))
     promise = f"atom {atom!r} reads no columns but those of feature_indices"
-    case.close(found, wanted, promise, atol=_rounding(case, wanted))
+    case.close(found, wanted, promise, atol=_rounding_error(case, wanted))
 
 
-def _check_strangers(case: _Case) -> None:
+def _check_strangers(case: _PoolCase) -> None:
     d = case.X.shape[1]
     for stranger in _NO_ATOMS:
         try:

@@ -48,8 +48,8 @@ def test_columns_are_those_of_fit(mixnorm, tmp_path):
     assert "Dates: seen (day first)." in found.err
     assert "power (44, taken at the mean), fuel (36, a level of their own)" in found.err
     assert "Taken as missing in power: 1 unreadable ('broken')." in found.err
-    assert "Left out: owner (nearly every text differs (256 of 256); --category owner" in found.err
-    assert "Left out: id (it only numbers the rows; --number id takes it" in found.err
+    assert "Left out: owner (nearly every text differs, 256 of 256; --category owner" in found.err
+    assert "Left out: id (it only numbers the rows; --number id keeps it" in found.err
     assert mixnorm("fit", "cars.csv", "-t", "label", "-k", 1, "-m", "f.mixnorm").code == 0
     fitted = package.load("f.mixnorm").encoder
     used = {name for name, kind in kinds(model).items() if kind != "left out"}
@@ -163,7 +163,7 @@ def test_a_line_that_was_cut_is_learned_from_once(mixnorm, tmp_path, cut):
     log.write_text(text)
     found = mixnorm(*again)
     assert found.code == 0, found.err
-    assert "all is new" not in found.err
+    assert "all its lines are new" not in found.err
     model = package.load("m.mixnorm")
     assert model.estimator.n_rounds_ == 40
     assert model.before is None
@@ -216,10 +216,10 @@ def test_half_a_row_is_told(mixnorm, tmp_path):
     assert package.load("log.mixnorm").lines == 31
     found = mixnorm("predict", "log.mixnorm", "log.csv", "--json")
     assert found.json["rows"] == 30
-    assert "Left out, as it is not a whole row: line 32, the last" in found.json["notes"][0]
+    assert "Left out because it is not a whole row: line 32, the last" in found.json["notes"][0]
     found = mixnorm("stream", "log.csv", "-t", "label", "-m", "s.mixnorm", "--strict")
     assert found.code == 1
-    assert "log.csv, line 32: 3 entries where the header has 6" in found.err
+    assert "log.csv, line 32: 3 entries, but the header has 6" in found.err
 
 
 def test_a_file_without_a_last_line_break(mixnorm, tmp_path):
@@ -230,7 +230,7 @@ def test_a_file_without_a_last_line_break(mixnorm, tmp_path):
     assert mixnorm("stream", "log.csv", "--resume").code == 0
     log.write_text("\n".join(cars(30)) + "\n")
     found = mixnorm("stream", "log.csv", "--resume")
-    assert "31 lines were learned from before." in found.err
+    assert "skipped 31 lines that an earlier run read." in found.err
     model = package.load("log.mixnorm")
     assert model.estimator.n_rounds_ == 30
     assert model.before is None
@@ -272,7 +272,7 @@ def test_a_rise_of_the_error_is_seen(mixnorm, tmp_path):
     lines = found.out.splitlines()
     rose = [line for line in lines if line.startswith("Error rate rose from ")]
     assert len(rose) == 2  # when it happens, and at the end
-    assert "at rows 4001 to 4500: the rows may have changed." in rose[0]
+    assert "in rows 4001 to 4500; the data may have changed." in rose[0]
     rows = [int(line.split()[0]) for line in lines if line.strip()[:1].isdigit()][:-2]
     assert rows[:12] == [*(2**power for power in range(11)), 1200]
     assert all(then - now <= now / 4 for now, then in pairwise(rows[10:]))

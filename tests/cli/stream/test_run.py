@@ -87,12 +87,12 @@ def test_a_request_to_end_and_going_on(mixnorm, rows, stdin, number):
     found = mixnorm("stream", "-t", "label", "-m", "m.mixnorm")
     assert found.code == 0, found.err
     assert "300 rows" in found.out
-    assert "Ended after line 301; --resume goes on from there." in found.out
+    assert "Stopped after line 301; --resume continues from there." in found.out
     assert package.load("m.mixnorm").lines == 301
     found = mixnorm("stream", rows, "-m", "m.mixnorm", "--resume")
     assert found.code == 0, found.err
-    assert "301 lines were learned from before" in found.err
-    assert "600 rows (300 of them now)" in found.out
+    assert "skipped 301 lines" in found.err
+    assert "600 rows (300 of them new)" in found.out
     assert state("m.mixnorm") == state("whole.mixnorm")
 
 
@@ -100,7 +100,7 @@ def test_a_request_to_end_before_the_first_row(mixnorm, stdin, tmp_path):
     stdin(table()[:1], signal.SIGINT)
     found = mixnorm("stream", "-t", "label", "-m", "m.mixnorm")
     assert found.code == 130
-    assert "interrupted before there was anything to keep" in found.err
+    assert "interrupted; there is nothing to keep yet" in found.err
     assert not (tmp_path / "m.mixnorm").exists()
 
 
@@ -190,7 +190,7 @@ def test_other_files_and_files_that_grow(mixnorm, rows, tmp_path):
     assert package.load("m.mixnorm").estimator.n_rounds_ == 630
     (tmp_path / "other.csv").write_text("\n".join(table(50, seed=3)))
     found = mixnorm("stream", "other.csv", "-m", "m.mixnorm", "--resume")
-    assert "all is new" in found.err
+    assert "all its lines are new" in found.err
     assert package.load("m.mixnorm").estimator.n_rounds_ == 680
 
 
@@ -285,10 +285,8 @@ def test_awkward_rows(mixnorm, tmp_path):
     (tmp_path / "t.csv").write_text(text)
     found = mixnorm("stream", "t.csv", "-t", "Label", "--drop", "ON", "--predictions", "p.csv")
     assert found.code == 0, found.err
-    assert (
-        "Left out, as they could not be read: 2 rows (lines 6, 11; line 6: 2 entries" in found.err
-    )
-    assert "Without a target, hence predicted but not learned from: 1 row." in found.err
+    assert "Unreadable and left out: 2 rows (lines 6, 11; line 6: 2 entries" in found.err
+    assert "Predicted but not learned from, without a target: 1 row." in found.err
     model = package.load("t.mixnorm")
     assert model.target == "label"
     assert model.classes.tolist() == ["a", "b", "1"]
@@ -312,7 +310,7 @@ def test_strict(mixnorm, tmp_path):
     (tmp_path / "t.csv").write_text("\n".join(lines))
     found = mixnorm("stream", "t.csv", "-t", "label", "--strict")
     assert found.code == 1
-    assert "t.csv, line 102: 2 entries where the header has 7 (delimiter ',')." in found.err
+    assert "t.csv, line 102: 2 entries, but the header has 7 (delimiter ',')." in found.err
     model = package.load("t.mixnorm")
     assert (model.lines, model.estimator.n_rounds_) == (101, 100)
     (tmp_path / "t.csv").write_text("\n".join(table(120)))  # mended
@@ -349,7 +347,7 @@ def test_numbers(mixnorm, tmp_path, loss):
     found = mixnorm(*words)
     assert found.code == 0, found.err
     assert ("RMSE" if loss == "squared" else "mean absolute loss") in found.out
-    assert "line 9: the target 'none' is no number" in found.err
+    assert "line 9: a target that is not a number, 'none'" in found.err
     model = package.load("t.mixnorm")
     assert model.task == "regression"
     assert mixnorm("predict", "t.mixnorm", "t.csv", "--json").json["error"] < 1.0
@@ -403,13 +401,13 @@ def test_predict_and_show(mixnorm, rows, tmp_path):
         ("x,y\n1,\n2,NA\n", "The target 'y' is missing in every row."),
         (
             "x,y\n1,a\n2,a\n",
-            "The target 'y' has only one class, a: there is nothing to tell apart.",
+            "The target 'y' has only one class, a; learning needs two.",
         ),
-        ("x,y\n1\n2\n", "t.csv has no row that can be read; line 2 has 1 entry where the header"),
-        ('x,"y\n1,2\n', "t.csv is no table: in line 1, a quote is never closed."),
-        ("<html><body>", "t.csv is no table but looks like HTML or XML; write it as CSV."),
-        ("1 1:2\n0 1:3\n", "t.csv is libsvm, which is not read line by line"),
-        ("x,y\n" + "".join(f"1,{n}\n" for n in range(99)), "too many to learn"),
+        ("x,y\n1\n2\n", "t.csv has no row that can be read; line 2 has 1 entry, but the header"),
+        ('x,"y\n1,2\n', "t.csv is not a table: in line 1, a quote is never closed."),
+        ("<html><body>", "t.csv is not a table but looks like HTML or XML; write it as CSV."),
+        ("1 1:2\n0 1:3\n", "t.csv is libsvm, which cannot be read line by line"),
+        ("x,y\n" + "".join(f"1,{n}\n" for n in range(99)), "which is too many"),
     ],
 )
 def test_what_cannot_be_learned_from(mixnorm, tmp_path, text, message):
@@ -427,12 +425,12 @@ def test_what_cannot_be_asked_for(mixnorm, rows, tmp_path, monkeypatch):
         assert found.code == 2, found.err
         return found.err
 
-    assert "--target is needed; rows.csv has the columns x0, x1" in refused(rows)
-    assert "there is no rows.mixnorm to go on with" in refused(rows, "--resume")
+    assert "--target is missing; rows.csv has the columns x0, x1" in refused(rows)
+    assert "there is no model rows.mixnorm" in refused(rows, "--resume")
     assert "no folder" in refused(rows, "-t", "label", "-m", "gone/m.mixnorm")
     assert "would replace the table" in refused(rows, "-t", "label", "-m", rows)
     assert "would replace" in refused(rows, "-t", "label", "-m", "m", "--predictions", "m")
-    assert "has no name" in refused("-", "-t", "label")
+    assert "has no file name" in refused("-", "-t", "label")
     assert "perceptron" in refused(rows, "-t", "y", "--learner", "perceptron", "--eta0", 1)
     assert "does not go with --learner mirror" in refused(rows, "-t", "label", "--loss", "huber")
     assert "names the target" in refused(rows, "-t", "label", "--drop", "label")
@@ -451,7 +449,7 @@ def test_a_model_of_another_kind(mixnorm, iris):
     assert mixnorm("fit", iris, "--target", "species", "-k", 1, "-m", "iris.mixnorm").code == 0
     found = mixnorm("stream", iris, "-m", "iris.mixnorm", "--resume")
     assert found.code == 1
-    assert "cannot go on with" in found.err
+    assert "cannot resume" in found.err
     assert mixnorm("predict", "iris.mixnorm", iris, "--format", "jsonl").code == 2
 
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from mixnorm.engines._core import corrective as _corrective
-from mixnorm.engines._core.corrective import Problem, Support
+from mixnorm.engines._core.corrective import CorrectionProblem, Support
 from mixnorm.engines.penalties import as_penalty
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
 
@@ -14,7 +14,7 @@ def support(X, y, weight=None, alpha=1e-3, loss=None, fit_intercept=True):
     weight = np.full(len(X), 1 / len(X), dtype=X.dtype) if weight is None else weight
     loss = loss or MultinomialLogistic()
     k = int(y.max()) + 1 if loss.is_classifier else y.shape[1]
-    problem = Problem(loss, loss.encode(y, k, weight), weight, k, alpha, 500)
+    problem = CorrectionProblem(loss, loss.encode(y, k, weight), weight, k, alpha, 500)
     state = Support(problem, fit_intercept, capacity=X.shape[1])
     for column in range(X.shape[1]):
         state.append(column, np.ascontiguousarray(X[:, [column]].T))
@@ -125,7 +125,7 @@ def test_an_unattainable_tolerance_ends_at_rounding(classes):
 def test_too_few_iterations_are_reported(classes):
     X, y = classes
     state = support(X, y, alpha=0.0)
-    state.problem = Problem(**{**state.problem.__dict__, "max_iter": 1})
+    state.problem = CorrectionProblem(**{**state.problem.__dict__, "max_iter": 1})
     assert not state.correct(1e-12, 0.0).converged
 
 
@@ -170,10 +170,10 @@ def test_many_columns_share_a_curvature_model(penalty, monkeypatch):
     y = (X[:, :3] @ rng.standard_normal((3, 4)) + rng.standard_normal((400, 4))).argmax(axis=1)
     found = {}
     for wide in (5, 512):
-        monkeypatch.setattr(_corrective, "_WIDE", wide)
+        monkeypatch.setattr(_corrective, "_COLUMNS_FOR_SHARED_MODEL", wide)
         weight = np.full(400, 1 / 400)
         loss = MarginSoftmax()
-        problem = Problem(
+        problem = CorrectionProblem(
             loss, loss.encode(y, 4, weight), weight, 4, 1e-3, 1000, as_penalty(penalty)
         )
         made = Support(problem, True, 12)

@@ -8,7 +8,7 @@ from scipy.optimize import minimize, minimize_scalar
 from sklearn.datasets import load_digits
 from sklearn.linear_model import Lasso, LogisticRegression
 
-from mixnorm.engines._core.corrective import Problem, Support
+from mixnorm.engines._core.corrective import CorrectionProblem, Support
 from mixnorm.engines.greedy import select
 from mixnorm.engines.greedy.rules import Choice, joint_gains, line_gains
 from mixnorm.engines.penalties import AbsoluteSum, Ridge, SmoothMaxNorm
@@ -36,7 +36,7 @@ def support(loss, penalty, alpha, fit_intercept=True, dtype="float64", **options
     X, scores, weight = draw(**options)
     X, weight, k = X.astype(dtype), weight.astype(dtype), scores.shape[1]
     y = scores.argmax(axis=1) if loss.is_classifier else scores
-    problem = Problem(loss, loss.encode(y, k, weight), weight, k, alpha, 5000, penalty)
+    problem = CorrectionProblem(loss, loss.encode(y, k, weight), weight, k, alpha, 5000, penalty)
     state = Support(problem, fit_intercept, capacity=X.shape[1])
     for column in range(X.shape[1]):
         state.append(column, np.ascontiguousarray(X[:, [column]].T))
@@ -105,10 +105,12 @@ def test_magnitudes_and_squared_loss_are_the_lasso(alpha):
     X, Y, _ = draw()
     weight = np.full(len(X), 1 / len(X))
     loss = Squared()
-    problem = Problem(loss, loss.encode(Y, 4, weight), weight, 4, alpha, 1000, AbsoluteSum())
+    problem = CorrectionProblem(
+        loss, loss.encode(Y, 4, weight), weight, 4, alpha, 1000, AbsoluteSum()
+    )
     state = Support(problem, True, 6)
     for column in range(6):
-        rows, offset = state.centred(np.ascontiguousarray(X[:, [column]].T))
+        rows, offset = state.centre(np.ascontiguousarray(X[:, [column]].T))
         state.append(column, rows, offset=offset)
     state.correct(1e-15, 0.0)
     peer = Lasso(alpha=alpha, tol=1e-12, max_iter=100_000).fit(X, Y)
@@ -121,7 +123,9 @@ def test_magnitudes_and_logistic_loss_agree_with_scikit_learn():
     X, scores, _ = draw(outputs=3)  # an odd number: else many constants per column cost the least
     y, alpha, n_samples = scores.argmax(axis=1), 0.01, len(X)
     weight, loss = np.full(n_samples, 1 / n_samples), MultinomialLogistic()
-    problem = Problem(loss, loss.encode(y, 3, weight), weight, 3, alpha, 1000, AbsoluteSum())
+    problem = CorrectionProblem(
+        loss, loss.encode(y, 3, weight), weight, 3, alpha, 1000, AbsoluteSum()
+    )
     state = Support(problem, True, 6)
     for column in range(6):
         state.append(column, np.ascontiguousarray(X[:, [column]].T))
@@ -171,7 +175,7 @@ def test_separable_classes_with_little_penalty(penalty):
     X = rng.standard_normal((200, 8))
     y = np.argmax(X @ rng.standard_normal((8, 4)), axis=1)
     weight, loss = np.full(200, 1 / 200), MarginSoftmax()
-    problem = Problem(loss, loss.encode(y, 4, weight), weight, 4, 1e-4, 2000, penalty)
+    problem = CorrectionProblem(loss, loss.encode(y, 4, weight), weight, 4, 1e-4, 2000, penalty)
     state = Support(problem, True, 8)
     for column in range(8):
         state.append(column, np.ascontiguousarray(X[:, [column]].T))
@@ -187,7 +191,9 @@ def test_a_model_of_what_is_free_solves_the_lasso_in_few_steps():
     X = rng.standard_normal((100, 20)) + rng.standard_normal((100, 1))
     Y = X[:, :5] @ rng.standard_normal((5, 3)) + rng.standard_normal((100, 3))
     weight, loss = np.full(100, 0.01), Squared()
-    problem = Problem(loss, loss.encode(Y, 3, weight), weight, 3, 0.1, 1000, AbsoluteSum())
+    problem = CorrectionProblem(
+        loss, loss.encode(Y, 3, weight), weight, 3, 0.1, 1000, AbsoluteSum()
+    )
     state = Support(problem, True, 20)
     for column in range(20):
         state.append(column, np.ascontiguousarray(X[:, [column]].T))
@@ -205,9 +211,11 @@ def test_an_old_curvature_model_is_not_taken_at_its_word():
     target = loss.encode(y[:600], 10, weight)
     reached = []
     for tol in (2e-3, 1e-6):
-        state = Support(Problem(loss, target, weight, 10, 1e-4, 5000, AbsoluteSum()), True, 40)
+        state = Support(
+            CorrectionProblem(loss, target, weight, 10, 1e-4, 5000, AbsoluteSum()), True, 40
+        )
         for column in range(40):
-            rows, offset = state.centred(np.ascontiguousarray(X[:, [column]].T))
+            rows, offset = state.centre(np.ascontiguousarray(X[:, [column]].T))
             state.append(column, rows, offset=offset)
         assert state.correct(tol, 0.0).converged
         reached.append(state.objective)

@@ -60,7 +60,7 @@ def test_blocks_of_samples_change_nothing(monkeypatch):
     design, curvature, ridge = draw(n_samples=1000)
     gradient = np.random.default_rng(1).standard_normal((5, 3))
     whole = CurvatureFactor(design, curvature, ridge).solve(gradient)
-    monkeypatch.setattr(_curvature, "_BLOCK_ENTRIES", 1)  # 128 samples, the least
+    monkeypatch.setattr(_curvature, "_ENTRIES_PER_WEIGHTED_BLOCK", 1)  # 128 samples, the least
     parts = CurvatureFactor(design, curvature, ridge).solve(gradient)
     np.testing.assert_allclose(parts, whole, rtol=1e-11)
 
@@ -164,7 +164,7 @@ def test_restricted_to_free_weights(outputs, seed):
     factor = CurvatureFactor(design[:3], curvature, ridge[:3])
     factor.extend(design, 1e-3)
     before = factor.solve(gradient)
-    got = factor.restricted(free).solve(gradient)
+    got = factor.restrict(free).solve(gradient)
     matrices = dense(design, curvature, ridge)
     matrices = matrices * 3 if outputs == 1 else matrices
     for c, used in enumerate(free):
@@ -231,12 +231,12 @@ def test_no_curvature_at_all_gives_finite_factors(dtype):
 
 def test_a_share_of_many_samples_is_close():
     n_samples = 20_000
-    assert n_samples >= 2 * _curvature._SAMPLES
+    assert n_samples >= 2 * _curvature._SAMPLES_PER_MODEL
     design, curvature, ridge = draw(n_samples=n_samples)
     gradient = np.random.default_rng(6).standard_normal((5, 3))
     wanted = solve(dense(design, curvature, ridge), gradient)
     sampled = CurvatureFactor(design, curvature, ridge)
-    assert len(sampled._samples) == _curvature._SAMPLES
+    assert len(sampled._samples) == _curvature._SAMPLES_PER_MODEL
     grown = CurvatureFactor(design[:2], curvature, ridge[:2])
     grown.extend(design, 1e-3)
     for factor in (sampled, grown):
@@ -315,8 +315,8 @@ def test_namespaces_agree(xp, outputs):
     got = to_numpy(there.solve(xp.asarray(gradient)))
     np.testing.assert_allclose(got, here.solve(gradient), **close)
     free = np.random.default_rng(9).random((3, 6)) < 0.5
-    got = to_numpy(there.restricted(xp.asarray(free)).solve(xp.asarray(gradient)))
-    np.testing.assert_allclose(got, here.restricted(free).solve(gradient), **close)
+    got = to_numpy(there.restrict(xp.asarray(free)).solve(xp.asarray(gradient)))
+    np.testing.assert_allclose(got, here.restrict(free).solve(gradient), **close)
     block = slice(1, 3)
     cost = there.removal_cost(xp.asarray(gradient), block)
     assert cost == pytest.approx(here.removal_cost(gradient, block), rel=1e-9)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixnorm._array import to_numpy
-from mixnorm.engines._core.orthant import Orthant, shrunk
+from mixnorm.engines._core.orthant import Orthant, shrink
 
 
 def example():
@@ -52,7 +52,7 @@ def test_steps_leave_zero_downhill_only():
     weights, gradient, kinks = example()
     orthant = Orthant(weights, gradient, kinks)
     step = np.array([[-9.0, 9.0, 9.0, -9.0, -9.0], [9.0, 9.0, 9.0, 9.0, 9.0]])
-    got = orthant.aligned(step)
+    got = orthant.align(step)
     np.testing.assert_array_equal(got[0], [-9.0, 9.0, 0.0, 0.0, -9.0])
     np.testing.assert_array_equal(got[1], step[1])
 
@@ -61,7 +61,7 @@ def test_weights_land_at_zero_where_they_would_change_sign():
     weights, gradient, kinks = example()
     orthant = Orthant(weights, gradient, kinks)
     moved = np.array([[-1.0, -0.5, 0.3, -2.0, -2.0], [-3.0, 1.0, -1.0, 1.0, 0.0]])
-    got = orthant.landed(moved)
+    got = orthant.land(moved)
     np.testing.assert_array_equal(got[0], [0.0, -0.5, 0.0, -2.0, 0.0])
     np.testing.assert_array_equal(got[1], moved[1])
 
@@ -75,7 +75,7 @@ def test_the_same_weights_may_move():
 
 
 def test_soft_thresholding():
-    np.testing.assert_array_equal(shrunk(np.array([-3.0, -1.0, 0.5, 1.5]), 1.0), [-2, 0, 0, 0.5])
+    np.testing.assert_array_equal(shrink(np.array([-3.0, -1.0, 0.5, 1.5]), 1.0), [-2, 0, 0, 0.5])
 
 
 def test_namespaces_agree(xp):
@@ -84,6 +84,6 @@ def test_namespaces_agree(xp):
     step = np.random.default_rng(0).standard_normal((2, 5))
     np.testing.assert_array_equal(to_numpy(there.slope), here.slope)
     np.testing.assert_array_equal(to_numpy(there.free), here.free)
-    np.testing.assert_array_equal(to_numpy(there.aligned(xp.asarray(step))), here.aligned(step))
-    np.testing.assert_array_equal(to_numpy(there.landed(xp.asarray(step))), here.landed(step))
+    np.testing.assert_array_equal(to_numpy(there.align(xp.asarray(step))), here.align(step))
+    np.testing.assert_array_equal(to_numpy(there.land(xp.asarray(step))), here.land(step))
     assert there.same_as(there)

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_wine
 
@@ -50,6 +50,7 @@ RUNS = {
 }
 
 
+@settings(max_examples=30)
 @given(**RUNS)
 def test_no_model_is_worse_than_a_smaller_one(seed, n_atoms, **options):
     X, scores = draw(seed)
@@ -164,13 +165,13 @@ def test_rounds_tell_the_atom_that_the_smaller_model_lacks():
 
 def test_where_several_atoms_are_new_the_last_stands_for_the_round(monkeypatch):
     made = []
-    real = _backward._tell
+    real = _backward._set_atom
 
     def tell(run, size):
         real(run, size)
         made.append((size, run.path.rounds))
 
-    monkeypatch.setattr(_backward, "_tell", tell)
+    monkeypatch.setattr(_backward, "_set_atom", tell)
     several = 0
     for seed in range(30):
         X, scores = draw(seed)
@@ -198,7 +199,7 @@ def test_a_level_path_is_made_of_one_that_is_not(monkeypatch):
     """A larger model that is worse than a smaller one is solved anew from that."""
     X, scores = draw(2)
     y = scores.argmax(axis=1)
-    seen, real = [], _backward._level
+    seen, real = [], _backward._level_objectives
 
     def level(run, found):
         rounds = list(run.path.rounds)
@@ -208,7 +209,7 @@ def test_a_level_path_is_made_of_one_that_is_not(monkeypatch):
         real(run, found)
         seen.append((rounds[1], run.path.rounds[2]))
 
-    monkeypatch.setattr(_backward, "_level", level)
+    monkeypatch.setattr(_backward, "_level_objectives", level)
     path = run(X, y, backward=2)
     ((smaller, made),) = seen
     assert set(smaller.support) < set(made.support)

@@ -8,14 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from mixnorm.engines._core.corrective import Problem, Support
+from mixnorm.engines._core.corrective import CorrectionProblem, Support
 from mixnorm.engines.greedy import select
 from mixnorm.engines.greedy.choice import (
     Limits,
     Scan,
-    _candidates,
+    _find_candidates,
     choose,
-    choose_several,
     still_helps,
 )
 from mixnorm.engines.greedy.rules import RULES, exact_gains
@@ -25,6 +24,11 @@ from mixnorm.pools import Columns, Stumps
 
 LOSSES = [MarginSoftmax(), MultinomialLogistic(), Squared()]
 NONE = frozenset()
+
+
+def choose_one(support, pool, rule, exclude, limits=None):
+    """Return the best atom by a rule, None if no atom helps."""
+    return next(iter(choose(support, pool, rule, exclude, limits or Limits())), None)
 
 
 def draw(loss, seed=0, n_samples=100, columns=5):
@@ -38,14 +42,16 @@ def draw(loss, seed=0, n_samples=100, columns=5):
 
 
 def start(loss, X, y, weight, alpha=1e-3, penalty="ridge"):
-    problem = Problem(loss, loss.encode(y, 3, weight), weight, 3, alpha, 1000, as_penalty(penalty))
+    problem = CorrectionProblem(
+        loss, loss.encode(y, 3, weight), weight, 3, alpha, 1000, as_penalty(penalty)
+    )
     support = Support(problem, True, 12)
     support.correct(1e-12, 0.0)
     return support
 
 
 def add(support, pool, atom):
-    rows, offset = support.centred(pool.columns(atom))
+    rows, offset = support.centre(pool.columns(atom))
     support.append(atom, rows, offset=offset)
     support.correct(1e-12, 0.0)
 
@@ -85,7 +91,7 @@ def test_exact_is_brute_force_over_the_shortlist(loss, pools):
         exclude = frozenset(support.blocks)
         shortlist = [atom for atom, _ in pool.top(support.residual, "l1", 8, exclude)]
         truth = {atom: refitted(support, pool, [*exclude, atom]) for atom in shortlist}
-        chosen = choose(support, pool, "exact", exclude)
+        chosen = choose_one(support, pool, "exact", exclude)
         ordered = sorted(truth.values())
         if ordered[1] - ordered[0] > 0.03 * (support.objective - ordered[0]):
             assert chosen.atom == min(truth, key=truth.get)
@@ -102,7 +108,7 @@ def test_exact_gains_are_those_of_full_refits(loss, penalty, pools):
     pool = pools["plain"](X)
     support = start(loss, X, y, weight, penalty=penalty)
     add(support, pool, (0,))
-    choices = choose_several(support, pool, "joint", frozenset(support.blocks), count=4)
+    choices = choose(support, pool, "joint", frozenset(support.blocks), Limits(), count=4)
     before = support.objective, support.weights.copy(), support.size, dict(support.blocks)
     gains = exact_gains(support, choices)
     assert (support.objective, support.size, support.blocks) == (before[0], *before[2:])
@@ -121,7 +127,7 @@ def test_refined_rules_ask_for_different_atoms(rule, pools):
     loss = MarginSoftmax()
     X, y, weight = draw(loss)
     pool = pools["varied"](X)
-    choice = choose(start(loss, X, y, weight), pool, rule, NONE)
+    choice = choose_one(start(loss, X, y, weight), pool, rule, NONE)
     asked = any("shortlist" in call for call in pool.calls)
     assert asked == (RULES[rule][1] is not None)
     assert choice is not None
@@ -132,7 +138,7 @@ def test_a_shortlist_decides_what_is_looked_at(pools):
     X, y, weight = draw(loss, columns=9)
     support = start(loss, X, y, weight)
     pool = pools["varied"](X)
-    found = choose_several(support, pool, "joint", NONE, count=4)
+    found = choose(support, pool, "joint", NONE, Limits(), count=4)
     assert len({choice.atom[0] for choice in found}) == 4
     firsts = [atom[0] for atom, _ in pool.top(support.centred_residual(), "l1", 8, NONE)]
     assert len(set(firsts)) < 8  # the best eight by themselves are not so different
@@ -157,7 +163,7 @@ def test_the_best_atom_within_the_inputs_is_chosen(limit, linear, pools):
         pool = pools["products"](X, linear=linear)
         support, chosen = start(loss, X, y, weight), []
         for _ in range(6):
-            choice = choose(support, pool, "l1", frozenset(chosen), Limits(inputs=limit))
+            choice = choose_one(support, pool, "l1", frozenset(chosen), Limits(inputs=limit))
             fitting = allowed(pool, chosen, limit)
             if choice is None:
                 assert not fitting
@@ -181,7 +187,7 @@ def test_the_pool_is_asked_until_something_fits(pools):
         scores = pool.scores(support.centred_residual(), "l1")
         best = sorted(scores, key=scores.get, reverse=True)
         assert min(map(len, best[:9])) == 2
-        assert len(choose(support, pool, rule, NONE, Limits(inputs=1)).atom) == 1
+        assert len(choose_one(support, pool, rule, NONE, Limits(inputs=1)).atom) == 1
         assert len(pool.calls) > 1
 
 
@@ -196,8 +202,8 @@ def test_columns_in_use_are_looked_at_beside_better_misfits(pools):
     best = [atom for atom, _ in pool.top(support.centred_residual(), "l1", 8, exclude)]
     inside = {atom for atom in pool.atoms if set(atom) <= used} - exclude
     assert not inside & set(best)
-    left = Limits(inputs=5).left(pool, support.blocks)
-    found = _candidates(support, pool, Scan("l1", 8, exclude), left)
+    left = Limits(inputs=5).allowance(pool, support.blocks)
+    found = _find_candidates(support, Scan("l1", 8, exclude), left)
     fitting = {atom for atom in best if len(set(atom) | used) <= 5}
     assert {choice.atom for choice in found} == inside | fitting
     assert len(inside) == 8 > len(fitting) > 0
@@ -241,12 +247,12 @@ def test_the_pool_is_told_the_inputs_once_there_are_no_more(pools):
     X, y, weight = draw(loss)
     pool = pools["products"](X)
     support = start(loss, X, y, weight)
-    choose(support, pool, "joint", NONE, Limits(inputs=3))
+    choose_one(support, pool, "joint", NONE, Limits(inputs=3))
     assert {call["inputs"] for call in pool.calls} == {None}
     add(support, pool, (0, 3))
     add(support, pool, (4,))
     pool.calls.clear()
-    choose(support, pool, "joint", frozenset(support.blocks), Limits(inputs=3))
+    choose_one(support, pool, "joint", frozenset(support.blocks), Limits(inputs=3))
     assert {call["inputs"] for call in pool.calls} == {frozenset({0, 3, 4})}
 
 
@@ -255,7 +261,7 @@ def test_without_limits_the_pool_is_asked_once(pools):
     X, y, weight = draw(loss)
     for rule in RULES:
         pool = pools["products"](X)
-        choose(start(loss, X, y, weight), pool, rule, NONE)
+        choose_one(start(loss, X, y, weight), pool, rule, NONE)
         assert len(pool.calls) == 1
 
 
@@ -365,11 +371,11 @@ def test_refined_rules_go_by_gain_per_price(rule, pools):
         pool = pools["priced"](X, prices(10, seed))
         support = start(loss, X, y, weight)
         offered = {atom for atom, _ in pool.top(support.centred_residual(), "l1", 8, NONE)}
-        choices = choose_several(support, pool, rule, NONE, count=10)
+        choices = choose(support, pool, rule, NONE, Limits(), count=10)
         choices = [each for each in choices if each.atom in offered]
         gains = RULES[rule][1](support, [replace(each, price=1.0) for each in choices])
         worth = [gain / pool.price(each.atom) for gain, each in zip(gains, choices, strict=True)]
-        chosen = choose(support, pool, rule, NONE)
+        chosen = choose_one(support, pool, rule, NONE)
         assert worth[[each.atom for each in choices].index(chosen.atom)] == max(worth)
         dearest += gains.index(max(gains)) != worth.index(max(worth))
     assert dearest  # the gain alone would have chosen otherwise
@@ -383,7 +389,7 @@ def test_cheap_rules_leave_the_ranking_by_price_to_the_pool(pools):
     scores = pool.scores(support.centred_residual(), "l1")
     best = max(pool.atoms, key=lambda atom: scores[atom] / pool.price(atom) ** 0.5)
     for limits in (Limits(), Limits(inputs=5), Limits(budget=100.0)):
-        assert choose(support, pool, "l1", NONE, limits).atom == best
+        assert choose_one(support, pool, "l1", NONE, limits).atom == best
 
 
 def test_the_pool_is_told_what_is_left(pools):
@@ -392,7 +398,7 @@ def test_the_pool_is_told_what_is_left(pools):
     pool = pools["priced"](X, np.full(15, 0.75))
     support = start(loss, X, y, weight)
     add(support, pool, (0,))
-    choose(support, pool, "l1", frozenset(support.blocks), Limits(budget=2.0))
+    choose_one(support, pool, "l1", frozenset(support.blocks), Limits(budget=2.0))
     assert pool.calls[-1]["budget"] == pytest.approx(1.25)
 
 
@@ -421,11 +427,11 @@ def test_columns_with_costs():
 
 def one_by_one(pool, loss, target, weight, rule, n_atoms):
     """One atom after the other, written out: what a run does without anything else."""
-    support = Support(Problem(loss, target, weight, 3, 1e-3, 1000), True, n_atoms)
+    support = Support(CorrectionProblem(loss, target, weight, 3, 1e-3, 1000), True, n_atoms)
     support.correct(1e-6, 0.0)
     null, models = support.value, []
     for size in range(1, n_atoms + 1):
-        choice = choose(support, pool, rule, frozenset(support.blocks))
+        choice = choose_one(support, pool, rule, frozenset(support.blocks))
         support.append(choice.atom, choice.rows, offset=choice.offset)
         goal = support.objective - support.promised_drop(choice.rows, choice.gradient)
         looser, floor = (1.0, 0.02) if size == n_atoms else (20.0, 0.1)
@@ -474,9 +480,9 @@ def test_the_first_of_several_is_the_best_one(pools):
     X, y, weight = draw(loss)
     for rule in RULES:
         support, pool = start(loss, X, y, weight), pools["plain"](X)
-        several = choose_several(support, pool, rule, NONE, count=4)
+        several = choose(support, pool, rule, NONE, Limits(), count=4)
         assert len({choice.atom for choice in several}) == 4
-        assert several[0].atom == choose(support, pool, rule, NONE).atom
+        assert several[0].atom == choose_one(support, pool, rule, NONE).atom
 
 
 def test_copies_chosen_together_come_in_once():
@@ -500,7 +506,7 @@ def test_what_has_vanished_does_not_help(pools):
     X, y, weight = draw(loss)
     pool = pools["plain"](X)
     support = start(loss, X, y, weight)
-    several = choose_several(support, pool, "l1", NONE, count=3)
+    several = choose(support, pool, "l1", NONE, Limits(), count=3)
     assert still_helps(support, several[0]).atom == several[0].atom
     add(support, pool, several[0].atom)
     assert still_helps(support, several[0]) is None

@@ -1,5 +1,6 @@
 """The greedy engine against independent optimisers and the theorem's inequalities."""
 
+import functools
 from itertools import pairwise
 
 import numpy as np
@@ -26,6 +27,7 @@ STORED = ["pendigits", "segment", "satimage", "vehicle", "vowel", "glass", "dna"
 STORED += ["isolet", "usps", "mnist"]
 
 
+@functools.cache
 def data(name, rows=800, columns=300):
     """Return at most ``rows`` x ``columns`` of a data set, in float64."""
     if name in EMBEDDED:
@@ -66,8 +68,8 @@ def objective(flat, B, y, margin, alpha, k):
     return value, G.ravel()
 
 
-def optimum(X, y, pool, step, margin, alpha):
-    """Return the engine's objective and the best that scipy finds from there and from zero."""
+def optimum(X, y, pool, step, margin, alpha, ftol=1e-15):
+    """Return the engine's objective and the best that scipy finds from there."""
     k = int(y.max()) + 1
     columns = [pool.columns(atom)[0] for atom in step.support]
     B = np.column_stack([np.ones(len(X)), *columns]).astype(float)
@@ -75,7 +77,7 @@ def optimum(X, y, pool, step, margin, alpha):
     args = (B, y, margin, alpha, k)
     best = minimize(
         objective, ours.ravel(), args, "L-BFGS-B", jac=True,
-        options={"maxiter": 5000, "maxfun": 20000, "ftol": 1e-15, "gtol": 1e-9, "maxcor": 50},
+        options={"maxiter": 5000, "maxfun": 20000, "ftol": ftol, "gtol": 1e-9, "maxcor": 50},
     )  # fmt: skip
     return objective(ours.ravel(), *args)[0], best.fun
 
@@ -84,7 +86,7 @@ def optimum(X, y, pool, step, margin, alpha):
 @pytest.mark.parametrize("rule", ["l1", "joint"])
 def test_each_round_lowers_the_loss_as_promised(name, rule):
     # Theorem 2's step: at least a quarter of the squared l1 norm of the gradient.
-    X, y = data(name)
+    X, y = data(name, rows=400)
     _, path = run(X, y, n_atoms=min(12, X.shape[1]), alpha=0.0, rule=rule, scale="max")
     losses = np.array([path.null_loss, *(step.loss for step in path.rounds)])
     gradients = np.array([step.gradient for step in path.rounds])
@@ -110,10 +112,17 @@ def test_the_promise_holds_on_random_data(n, d, k, seed, rule, fit_intercept):
     assert np.all(losses[:-1] - losses[1:] >= 0.25 * gradients**2 - 1e-12)
 
 
-@pytest.mark.parametrize("name", ["digits", "wine", "segment"])
-@pytest.mark.parametrize("loss", [MarginSoftmax(), MultinomialLogistic()])
+@pytest.mark.parametrize(
+    ("name", "loss"),
+    [
+        ("digits", MarginSoftmax()),
+        ("wine", MarginSoftmax()),
+        ("wine", MultinomialLogistic()),
+        ("segment", MultinomialLogistic()),
+    ],
+)
 def test_tight_tolerance_agrees_with_scipy_in_every_round(name, loss):
-    X, y = data(name, rows=400, columns=40)
+    X, y = data(name, rows=300, columns=40)
     pool, path = run(X, y, loss, n_atoms=8, alpha=1e-4, tol=1e-9)
     for step in path.rounds:
         ours, best = optimum(X, y, pool, step, loss.margin, 1e-4)
@@ -121,14 +130,22 @@ def test_tight_tolerance_agrees_with_scipy_in_every_round(name, loss):
         assert step.objective == pytest.approx(ours, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ["digits", "wine", "pendigits", "segment", "satimage"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("digits", np.float64),
+        ("wine", np.float32),
+        ("pendigits", np.float64),
+        ("segment", np.float64),
+        ("satimage", np.float32),
+    ],
+)
 def test_default_tolerance_is_within_one_per_cent(name, dtype):
     X, y = data(name)
     X = X.astype(dtype)
     pool, path = run(X, y, n_atoms=12, alpha=1e-3)
     for step in path.rounds:
-        ours, best = optimum(X, y, pool, step, 1.0, 1e-3)
+        ours, best = optimum(X, y, pool, step, 1.0, 1e-3, ftol=1e-9)
         assert ours <= 1.01 * best
     assert ours <= 1.001 * best
 

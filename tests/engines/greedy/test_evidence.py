@@ -28,8 +28,8 @@ def table(seed=0, n=200, noise=2.0):
 @pytest.mark.parametrize("unit", [1.0, 1e4])
 def test_the_penalty_of_a_regression_is_that_of_bayesian_ridge(monkeypatch, noise, unit):
     """Its two precisions give the same penalty, once both went on to the end."""
-    monkeypatch.setattr(_evidence, "_NEAR", 1.0 + 1e-6)
-    monkeypatch.setattr(_evidence, "_CHANGES", 500)
+    monkeypatch.setattr(_evidence, "_CLOSE_TO_BEST", 1.0 + 1e-6)
+    monkeypatch.setattr(_evidence, "_CHANGES_PER_ROUND", 500)
     X, y = table(noise=noise)
     Z, n = (X - X.mean(axis=0)) / X.std(axis=0), len(X)
     model = ShareBoostRegressor(6, options=GreedyOptions(tol=1e-12)).fit(X, unit * y)
@@ -52,11 +52,11 @@ def test_determined_weights_are_a_trace(outputs):
         gram = design * v @ design.T
         wanted += np.diag(gram @ np.linalg.inv(gram + np.diag(ridge)))[1:].sum()
     built = CurvatureFactor(design, curvature, ridge)
-    assert built.determined(ridge) == pytest.approx(wanted, rel=1e-8)
+    assert built.count_determined(ridge) == pytest.approx(wanted, rel=1e-8)
     other = CurvatureFactor(design[:3], curvature, 5.0 * ridge[:3])
     other.extend(design, 0.3)
     other.set_ridge(ridge)
-    assert other.determined(ridge) == pytest.approx(wanted, rel=1e-8)
+    assert other.count_determined(ridge) == pytest.approx(wanted, rel=1e-8)
 
 
 def test_small_samples_get_a_larger_penalty_than_large_ones():

@@ -117,7 +117,7 @@ def test_what_is_no_options(iris, estimator, options):
 
 
 def test_features_of_all_classes_cannot_be_tuned(iris):
-    with pytest.raises(ValueError, match="tune=2 adjusts features that the classes share"):
+    with pytest.raises(ValueError, match="tune=2 adjusts features, which the classes share"):
         OneVsRestGreedy(options=GreedyOptions(tune=2)).fit(*iris)
 
 

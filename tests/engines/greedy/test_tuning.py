@@ -31,7 +31,7 @@ class Adjustable:
         assert slopes.shape == bends.shape == (len(atoms), 150)
         return self
 
-    def moved(self, length):
+    def move(self, length):
         self.lengths.append(length)
         if not length:
             return [(atom, 1.0) for atom in self._atoms]

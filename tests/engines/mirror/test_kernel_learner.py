@@ -213,7 +213,7 @@ def state():
 
 def test_state_is_all_there_is():
     learner, kept = state()
-    again = KernelLearner.going_on(kept, 3)
+    again = KernelLearner.from_state(kept, 3)
     assert vars(again).keys() == vars(learner).keys()
     for name, value in vars(learner).items():
         assert np.array_equal(getattr(again, name), value), name

@@ -48,7 +48,7 @@ def test_arrays_stay_those_of_the_state(norm):
     for _ in range(3):
         learner.learn(*more)
     assert all(getattr(learner, name) is array for name, array in state.arrays.items())
-    larger = LearnerState.of(learner.grown(7, 4))
+    larger = LearnerState.of(learner.enlarge(7, 4))
     larger.check(10**6)
     assert (larger.n_features, larger.n_outputs) == (7, 4)
     state.check(10**6)

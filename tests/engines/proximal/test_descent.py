@@ -13,7 +13,6 @@ from mixnorm.engines.proximal.descent import (
     ResidualQuadratic,
     _extrapolate,
     descend,
-    dual_exponent,
     gap_of,
     kind_of,
     row_norms,
@@ -86,7 +85,6 @@ def test_row_norms(W, exponent):
 
 
 def test_names_of_exponents():
-    assert [dual_exponent(exponent) for exponent in EXPONENTS] == [math.inf, 2.0, 1.0]
     assert [kind_of(exponent) for exponent in EXPONENTS] == [1, 2, 0]
 
 

@@ -47,7 +47,7 @@ def test_a_newton_step_with_the_intercept_is_two_steps(n_factors):
     block = SharedDesign(X, 3).block(ROWS)
     model = Model(block, curvature, fit_intercept=True, exact=True)
     bias = theta.sum(axis=0)
-    gradient, own = model.centred(block.gradient(theta), bias)
+    gradient, own = model.centre(block.gradient(theta), bias)
     for output in range(3):
         gram = model.gram[output if n_factors == 3 else 0]
         step = -np.linalg.solve(gram, gradient[:, output])
@@ -58,13 +58,15 @@ def test_a_newton_step_with_the_intercept_is_two_steps(n_factors):
         scores = np.zeros((20, 3))
         scores[:, output] = X[:, ROWS] @ step
         assert model.follow(scores)[output] - own[output] == pytest.approx(slow[-1])
-    assert model.intercept_bend(own) == pytest.approx(np.sum(curvature * own**2 * np.ones((20, 3))))
+    assert np.sum(model.totals * own**2) == pytest.approx(
+        np.sum(curvature * own**2 * np.ones((20, 3)))
+    )
 
 
 def test_without_intercept_gradients_stay():
     X, curvature, step = drawn()
     model = Model(SharedDesign(X, 3).block(ROWS), curvature, fit_intercept=False, exact=True)
-    gradient, own = model.centred(step, np.ones(3))
+    gradient, own = model.centre(step, np.ones(3))
     np.testing.assert_array_equal(gradient, step)
     assert np.all(own == 0.0)
 
@@ -107,12 +109,9 @@ def test_a_part_is_the_model_of_those_columns(n_factors, fit_intercept):
     assert whole.gram.shape == (n_factors, 4, 4)
 
 
-def test_layout_for_the_compiled_loops():
+def test_the_diagonal_is_the_largest_of_all_matrices():
     X, curvature, _ = drawn()
     model = Model(SharedDesign(X, 3).block(ROWS), curvature, fit_intercept=True, exact=True)
-    by_row = model.by_row()
-    assert by_row.flags.c_contiguous
-    np.testing.assert_array_equal(by_row[1, 2], model.gram[:, 1, 2])
     np.testing.assert_allclose(model.diagonal, model.gram.diagonal(0, 1, 2).max(axis=0))
 
 

@@ -11,7 +11,7 @@ from mixnorm.engines.proximal.design import SharedDesign
 from mixnorm.engines.proximal.loss_model import Model
 from mixnorm.engines.proximal.manifold import SmoothPart, newton_step
 from mixnorm.engines.proximal.preconditioner import precondition
-from mixnorm.engines.proximal.problem import Problem
+from mixnorm.engines.proximal.problem import NormProblem, SecondOrder
 from mixnorm.norms import MixedNorm
 
 EXPONENTS = [1.0, 2.0, math.inf]
@@ -107,7 +107,7 @@ def test_a_newton_step_falls_and_knows_its_scores(exponent, fit_intercept, loss)
     y = scores.argmax(axis=1) if loss.is_classifier else np.where(scores > 0.0, 1.0, -1.0)
     weight, alpha = np.full(60, 1.0 / 60.0), 0.02
     design = SharedDesign(X, 5)
-    problem = Problem(
+    problem = NormProblem(
         design,
         loss,
         loss.encode(y, 5, weight),
@@ -118,9 +118,9 @@ def test_a_newton_step_falls_and_knows_its_scores(exponent, fit_intercept, loss)
     )
     point, block = problem.start(W, np.zeros(5)), design.block(np.arange(4))
     smooth = SmoothPart(W, exponent)
-    curvature = problem.second_order(point).diagonal().max(axis=1, keepdims=True)
+    curvature = SecondOrder(problem, point).diagonal().max(axis=1, keepdims=True)
     model = Model(block, curvature, fit_intercept=fit_intercept, exact=True)
-    outputs = problem.second_order(point).outputs(model.totals)
+    outputs = SecondOrder(problem, point).outputs(model.totals)
     factor = precondition(model, outputs, smooth.ridge(), smooth.unknowns())
     found = newton_step(problem, block, factor, point, W, smooth)
     assert found.slope < 0.0

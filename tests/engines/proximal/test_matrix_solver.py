@@ -1,5 +1,7 @@
 """The solver for any norm: its proximal maps, and problems too wide for a model."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from mixnorm.engines import proximal
 from mixnorm.engines.proximal import matrix_solver
 from mixnorm.engines.proximal.design import SeparateDesign, SharedDesign
 from mixnorm.engines.proximal.matrix_solver import MatrixSolver, Proximal
-from mixnorm.engines.proximal.problem import Problem
+from mixnorm.engines.proximal.problem import NormProblem
 from mixnorm.norms import TraceNorm, as_norm
 
 NORMS = ["l1,1", "l2,1", "linf,1", "l2,2", "trace"]
@@ -30,7 +32,9 @@ def posed(loss, norm, fit_intercept=True, n_features=6, separate=False, zero=Fal
     if separate:
         design, weight = SeparateDesign([X] * 3), np.repeat(weight[:, None], 3, axis=1)
     target = loss.encode(y, 3, weight)
-    return Problem(design, loss, target, weight, as_norm(norm), fit_intercept=fit_intercept, **form)
+    return NormProblem(
+        design, loss, target, weight, as_norm(norm), fit_intercept=fit_intercept, **form
+    )
 
 
 def solve(problem, **options):
@@ -54,10 +58,10 @@ def test_the_map_is_the_norm_s(norm):
     norm = as_norm(norm)
     for _ in range(3):  # remembering a basis changes nothing
         np.testing.assert_allclose(penalised(W, 0.4), norm.prox(W, 0.2), atol=1e-10)
-    assert penalised.penalty(W) == pytest.approx(0.5 * norm.value(W))
+    assert penalised.problem.penalty(W) == pytest.approx(0.5 * norm.value(W))
     ball = Proximal(posed(losses.Squared(), "l2,1", radius=0.5), norm)
     np.testing.assert_allclose(ball(W, 0.4), norm.project(W, 0.5), atol=1e-10)
-    assert ball.penalty(W) == 0.0
+    assert ball.problem.penalty(W) == 0.0
 
 
 def test_a_map_that_leaves_nothing_can_be_asked_again():
@@ -77,7 +81,7 @@ def test_the_gap_of_a_quadratic_is_a_bound(norm, form):
         W = W if problem.radius is None else problem.norm.project(W, problem.radius)
         point = problem.start(W, np.zeros(3))
         gap = check.model_gap(W, problem.design.gradient(point.residual), point.value)
-        assert point.value + check.penalty(W) - best <= gap + 1e-12
+        assert point.value + problem.penalty(W) - best <= gap + 1e-12
 
 
 @each_norm
@@ -121,7 +125,7 @@ def test_a_path_too_wide_for_a_model(monkeypatch):
     arguments = (problem.design, problem.loss, problem.target, problem.norm)
     limit = proximal.alpha_max(*arguments, weight=problem.weight)
     alphas = limit * np.asarray([0.5, 0.1, 0.3])
-    truth = [solve(problem.with_alpha(alpha), tol=1e-7) for alpha in alphas]
+    truth = [solve(replace(problem, alpha=alpha), tol=1e-7) for alpha in alphas]
     monkeypatch.setattr(matrix_solver, "_LARGEST_MODEL", 2)
     found = proximal.path(*arguments, weight=problem.weight, alphas=alphas, tol=1e-6)
     for one, other in zip(found, truth, strict=True):

@@ -1,5 +1,7 @@
 """Steps in single precision with points and gaps in double."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from mixnorm import losses
 from mixnorm.engines import proximal
 from mixnorm.engines.proximal import mixed_precision
 from mixnorm.engines.proximal.mixed_precision import MixedSolver, suits
-from mixnorm.engines.proximal.problem import Problem
+from mixnorm.engines.proximal.problem import NormProblem
 from mixnorm.norms import as_norm
 
 LOSSES = [losses.MultinomialLogistic(), losses.MarginSoftmax(), losses.Logistic()]
@@ -24,7 +26,7 @@ def posed(loss, norm="l2,1", n_samples=700, n_features=100, offset=0.0, **form):
     weight /= weight.sum()
     design = proximal.SharedDesign(X, 4)
     form = form or {"alpha": 0.02}
-    return Problem(design, loss, loss.encode(y, 4, weight), weight, as_norm(norm), **form)
+    return NormProblem(design, loss, loss.encode(y, 4, weight), weight, as_norm(norm), **form)
 
 
 def solve(problem, **options):
@@ -64,7 +66,7 @@ def test_a_path_is_its_solutions_one_by_one(norm):
     path = proximal.path(*arguments, weight=problem.weight, alphas=alphas, tol=1e-3)
     for alpha, found in zip(alphas, path, strict=True):
         assert found.converged
-        alone = solve(problem.with_alpha(alpha), tol=1e-7)
+        alone = solve(replace(problem, alpha=alpha), tol=1e-7)
         assert abs(found.objective - alone.objective) <= found.gap + alone.gap
 
 

@@ -8,7 +8,7 @@ from mixnorm import losses
 from mixnorm.engines.proximal import LossMixture
 from mixnorm.engines.proximal.design import SharedDesign
 from mixnorm.engines.proximal.multiplier_solver import Smoothed, best_intercept
-from mixnorm.engines.proximal.problem import Problem
+from mixnorm.engines.proximal.problem import NormProblem
 from mixnorm.norms import as_norm
 
 SCALAR = [losses.Absolute(), losses.EpsilonInsensitive(0.2), losses.Hinge()]
@@ -130,7 +130,7 @@ def test_rows_of_weight_zero_do_nothing(loss):
 def posed(loss, n_outputs=3, **options):
     scores, target, weight = drawn(loss, n_outputs=n_outputs, **options)
     design = SharedDesign(np.zeros((len(scores), 1)), n_outputs)
-    return Problem(design, loss, target, weight, as_norm("l2,1"), alpha=1.0)
+    return NormProblem(design, loss, target, weight, as_norm("l2,1"), alpha=1.0)
 
 
 @each_loss

@@ -96,7 +96,7 @@ def test_many_unknowns_are_not_solved_together(monkeypatch):
     _, _, model = drawn(1, True)
     unknowns = np.arange(N_ROWS), np.ones((N_ROWS, N_OUTPUTS))
     assert isinstance(precondition(model, None, None, unknowns), ReducedPreconditioner)
-    monkeypatch.setattr(preconditioner, "_MOST_UNKNOWNS", 3)
+    monkeypatch.setattr(preconditioner, "_LARGEST_REDUCED_SYSTEM", 3)
     assert isinstance(precondition(model, None, None, unknowns), OutputwisePreconditioner)
     assert isinstance(precondition(model, None, np.ones(N_ROWS), None), OutputwisePreconditioner)
 

@@ -1,5 +1,7 @@
 """The solver for sums of row norms: working sets, and the ways through it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from mixnorm.engines import proximal
 from mixnorm.engines.proximal import row_solver
 from mixnorm.engines.proximal.design import SharedDesign
 from mixnorm.engines.proximal.matrix_solver import MatrixSolver
-from mixnorm.engines.proximal.problem import Problem
+from mixnorm.engines.proximal.problem import NormProblem
 from mixnorm.engines.proximal.row_solver import RowSolver
 from mixnorm.norms import as_norm
 
@@ -36,7 +38,7 @@ def posed(loss, norm, *, shape=(30, 150), n_outputs=3, fraction=0.1, columns=Fal
     norm, design = as_norm(norm), SharedDesign(X, n_outputs)
     target = loss.encode(y, n_outputs, weight)
     limit = proximal.alpha_max(design, loss, target, norm, weight=weight, **options)
-    return Problem(design, loss, target, weight, norm, alpha=fraction * limit, **options)
+    return NormProblem(design, loss, target, weight, norm, alpha=fraction * limit, **options)
 
 
 def run(solver, tol=1e-7, most=200):
@@ -122,7 +124,7 @@ def test_another_alpha_goes_on_from_here(norm, loss):
     solver = RowSolver(problem)
     run(solver)
     for factor in (0.5, 3.0, 1.0):
-        other = problem.with_alpha(factor * problem.alpha)
+        other = replace(problem, alpha=factor * problem.alpha)
         solver.pose(other)
         found, fresh = run(solver), run(RowSolver(other))
         assert abs(found[0] - fresh[0]) <= 1e-7 * problem.null().value

@@ -68,17 +68,27 @@ def test_a_warm_start_counts_only_new_rounds(iris):
 
 def test_scikit_learns_callbacks_work(iris, capsys):
     monitor = ScoringMonitor(scoring="accuracy")
-    ShareBoostClassifier(3).set_callbacks(ProgressBar(), monitor).fit(*iris)
+    model = ShareBoostClassifier(3).set_callbacks(ProgressBar(), monitor).fit(*iris)
     assert "ShareBoostClassifier" in capsys.readouterr().out
+    scores = [entry["accuracy"] for entry in monitor.get_logs().data]
+    assert scores[1:] == [model.truncate(size).score(*iris) for size in (1, 2, 3)]
+    assert scores[0] == model.score(*iris)
 
 
 def test_scikit_learns_callbacks_work_on_folds(iris):
-    model = ShareBoostClassifierCV(2, cv=2)
-    model.set_callbacks(ScoringMonitor(scoring="accuracy")).fit(*iris)
-    assert len(model.selected_) >= 1
+    monitor = ScoringMonitor(scoring="accuracy")
+    model = ShareBoostClassifierCV(2, cv=2).set_callbacks(monitor).fit(*iris)
+    fit = monitor.get_logs().data[0]
+    assert (fit["task_name"], fit["accuracy"]) == ("fit", model.score(*iris))
 
 
-def test_under_a_grid_search(iris):
-    search = GridSearchCV(ShareBoostClassifier(), {"n_features_to_select": [1, 2]}, cv=2)
-    search.fit(*iris)
-    assert np.isfinite(search.best_score_)
+def test_a_grid_search_shows_every_round_of_its_fits(iris):
+    recorder, sizes = Recorder(), {"n_features_to_select": [1, 2]}
+    model = ShareBoostClassifier().set_callbacks(recorder)
+    search = GridSearchCV(model, sizes, cv=2, refit=False).fit(*iris)
+    one, two = ["fit", "round"], ["fit", "round", "round"]
+    assert recorder.begun == [*one, *one, *two, *two]
+    assert recorder.sizes == [1, 1, 1, 2, 1, 2]
+    plain = GridSearchCV(ShareBoostClassifier(), sizes, cv=2, refit=False).fit(*iris)
+    wanted = plain.cv_results_["mean_test_score"]
+    assert np.array_equal(search.cv_results_["mean_test_score"], wanted)

@@ -59,8 +59,8 @@ def test_targets_that_are_refused(data, kind):
     X, Y = data
     for refused, message in [
         (Y * 1e306, "of size .*e\\+30[67], are too large for float64; divide y by a number"),
-        (Y * [1.0, 1e300], "in column 0 of y vary by .*, those in column 1 by 1e\\+301, beside"),
-        (Y * [1e-300, 1.0], "Divide each column by its size, or fit them apart"),
+        (Y * [1.0, 1e300], "in column 0 of y vary by .*, those in column 1 by 1e\\+301; beside"),
+        (Y * [1e-300, 1.0], "Divide each column by its size, or fit them separately"),
     ]:
         with pytest.raises(ValueError, match=message):
             kind().fit(X, refused)
@@ -117,10 +117,10 @@ def test_rows_and_losses_that_do_not_count():
 
 def test_parameters_in_units():
     frame = Frame(np.zeros(1), 1e-300, 2)
-    assert frame.inside(Squared()) == Squared()
-    assert frame.inside(Huber(2e-300)) == Huber(2.0)
-    assert frame.inside(Huber(1.0)) == Huber(1e100)  # no residual is as large
-    assert frame.inside(EpsilonInsensitive(0.0)) == EpsilonInsensitive(0.0)
+    assert frame.scale_loss(Squared()) == Squared()
+    assert frame.scale_loss(Huber(2e-300)) == Huber(2.0)
+    assert frame.scale_loss(Huber(1.0)) == Huber(1e100)  # no residual is as large
+    assert frame.scale_loss(EpsilonInsensitive(0.0)) == EpsilonInsensitive(0.0)
 
 
 @pytest.mark.parametrize("size", [0.0, 1.0, 1e-99, 1e99, np.inf, np.nan])

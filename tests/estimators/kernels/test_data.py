@@ -246,7 +246,7 @@ def test_many_new_rows_are_predicted_in_parts(monkeypatch):
     (X, y), (new, _) = rows(), rows(150, seed=1)
     model = MKLClassifier(BANK).fit(X, y)
     whole = model.decision_function(new)
-    monkeypatch.setattr("mixnorm.models.kernel._ROWS", 64)
+    monkeypatch.setattr("mixnorm.models.kernel._ROWS_COMPARED", 64)
     np.testing.assert_allclose(model.decision_function(new), whole, atol=1e-12)
     np.testing.assert_allclose(model.decision_function(sp.csr_array(new)), whole, atol=1e-8)
     named = MKLClassifier(KernelBank.from_columns(None, {"u": [0, 1]})).fit(pd.DataFrame(X), y)
@@ -320,7 +320,7 @@ def test_kernels_become_factors_where_computing_them_at_every_use_takes_long(mon
     X, y = rows()
     bank = gaussian_bank(TAUS, dtype="float64", memory=4 * 60 * 60 * 8)
     assert MKLClassifier(bank).fit(X, y).bank_.factors is None
-    monkeypatch.setattr(storage_plan, "_PATIENCE", 0.0)
+    monkeypatch.setattr(storage_plan, "_MOST_SECONDS", 0.0)
     with pytest.warns(KernelMemoryWarning):
         model = MKLClassifier(bank).fit(X, y)
     assert model.bank_.factors == "nystrom"

@@ -181,7 +181,7 @@ SHARED = [
     ({"kernel": "rbf"}, ValueError, "kernel='rbf' is not known; 'bank' computes the kernels"),
     ({"kernel": None}, ValueError, "kernel=None is not known"),
     ({"kernel": np.eye(2)}, ValueError, "is not known; 'bank' computes"),
-    ({"C": 0.0}, ValueError, "C=0.0 must be positive and finite: it is what the losses count"),
+    ({"C": 0.0}, ValueError, "C=0.0 must be positive and finite: it is the weight of the losses"),
     ({"C": -1.0}, ValueError, "C=-1.0 must be positive and finite"),
     ({"C": np.inf}, ValueError, "C=inf must be positive and finite"),
     ({"C": np.nan}, ValueError, "C=nan must be positive and finite"),
@@ -230,7 +230,7 @@ OF_BLOCKS = [
     ({"solver": None}, ValueError, "solver=None is not known"),
     ({"epochs": 0}, ValueError, "epochs=0 must be at least 1"),
     ({"epochs": 1.5}, TypeError, "epochs=1.5 must be a whole number"),
-    ({"random_state": "a"}, ValueError, "random_state='a' is no seed"),
+    ({"random_state": "a"}, ValueError, "random_state='a' is not a seed"),
 ]
 CASES = [
     *((MKLClassifier, *case) for case in [*SHARED, *OF_P, *OF_CLASSES, *OF_LOSS]),
@@ -291,9 +291,20 @@ def test_wrong_banks(bank, error, said):
 
 def test_numpy_numbers_are_numbers():
     X, y = rows()
-    params = {"C": np.float32(2.0), "tol": np.float64(0.01), "max_iter": np.int64(50)}
-    MKLClassifier(p=np.int64(2), warm_start=np.bool_(False), **params).fit(X, y)
-    SMSDMKLClassifier(tail=np.int32(3), q=np.float32(4.0), beta=0, **params).fit(X, y)
+    plain = {"C": 2.0, "tol": 0.01, "max_iter": 50}
+    scalars = {"C": np.float32(2.0), "tol": np.float64(0.01), "max_iter": np.int64(50)}
+    for expected, found in (
+        (
+            MKLClassifier(p=2, warm_start=False, **plain),
+            MKLClassifier(p=np.int64(2), warm_start=np.bool_(False), **scalars),
+        ),
+        (
+            SMSDMKLClassifier(tail=3, q=4.0, beta=0.0, **plain),
+            SMSDMKLClassifier(tail=np.int32(3), q=np.float32(4.0), beta=0, **scalars),
+        ),
+    ):
+        scores = expected.fit(X, y).decision_function(X)
+        np.testing.assert_array_equal(found.fit(X, y).decision_function(X), scores)
 
 
 @each_model

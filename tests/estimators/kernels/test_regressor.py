@@ -164,5 +164,5 @@ def test_targets_whose_weighted_mean_overflows(model):
 
 def test_equal_targets_whose_squares_overflow():
     X, _ = rows()
-    with pytest.raises(ValueError, match=r"y has the size 4.15e.180, whose square is out"):
+    with pytest.raises(ValueError, match=r"y has the size 4.15e.180, and its deviations"):
         GreedyMKLRegressor(BANK).fit(X, np.full(len(X), 2.0**600))

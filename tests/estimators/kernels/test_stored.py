@@ -33,7 +33,7 @@ from mixnorm.kernels import FunctionKernel, KernelBank, KernelStack, gaussian_ba
 from mixnorm.losses import Squared
 from mixnorm.models import NumberOutputs
 from mixnorm.storage.decode import restore
-from mixnorm.storage.encode import fitted_state
+from mixnorm.storage.encode import state_of_fit
 from mixnorm.storage.hints import check_fields
 
 BANK = gaussian_bank([0.125, 0.5, 2.0])
@@ -167,7 +167,7 @@ def test_models_are_as_small_as_their_support(tmp_path):
     n = len(model.support_)
     assert n < 100
     assert (tmp_path / "model").stat().st_size < 8 * n * (4 + 3 + 1) + 8000
-    assert set(fitted_state(model)) == {"model_", "report_"}
+    assert set(state_of_fit(model)) == {"model_", "report_"}
 
 
 def test_warm_starts_after_loading_begin_anew():
@@ -201,7 +201,7 @@ def changed(part, changes):
 
 def again(model, **changes):
     """Return what is read from the model's state, with some of it changed or gone."""
-    state, known = fitted_state(model), model.model_
+    state, known = state_of_fit(model), model.model_
     parts = {name: changed(getattr(known, name), changes) for name in ("inputs", "outputs")}
     state = {name: changed(part, parts | changes) for name, part in state.items()}
     fresh = type(model)(**model.get_params(deep=False))
@@ -300,8 +300,8 @@ def test_models_of_other_kinds_are_refused(model):
     X, y = rows()
     for part in ("model_", "report_"):
         with pytest.raises(ModelFileError, match=f"'{part}' of MKLClassifier is missing"):
-            restore(MKLClassifier(), fitted_state(model) | {part: None}, 10**8)
-    state = fitted_state(ShareBoostClassifier(2).fit(X, y))
+            restore(MKLClassifier(), state_of_fit(model) | {part: None}, 10**8)
+    state = state_of_fit(ShareBoostClassifier(2).fit(X, y))
     with pytest.raises(ModelFileError, match="of another kind"):
         restore(MKLClassifier(), state, 10**8)
 
@@ -340,7 +340,7 @@ def test_wrong_features_are_refused(shape):
 def test_wrong_parameters_are_refused(model):
     for params in (dict(p=0.5), dict(C=-1.0), dict(kernel="no"), dict(loss="log")):
         with pytest.raises(ValueError, match="p=|C=|kernel=|loss="):
-            restore(MKLClassifier(BANK, **params), fitted_state(model), 10**8)
+            restore(MKLClassifier(BANK, **params), state_of_fit(model), 10**8)
 
 
 def test_wrong_streams_are_refused():
@@ -363,7 +363,7 @@ def test_wrong_streams_are_refused():
             again(model, **changes)
     for stream in ([1, 2], None, dict(q=2.0)):
         with pytest.raises(ModelFileError, match="'_resume' of UFOMKLClassifier"):
-            restore(UFOMKLClassifier(BANK), fitted_state(model) | {"_resume": stream}, 10**8)
+            restore(UFOMKLClassifier(BANK), state_of_fit(model) | {"_resume": stream}, 10**8)
 
 
 # --- parameters

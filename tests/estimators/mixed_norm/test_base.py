@@ -18,10 +18,11 @@ from mixnorm import (
 )
 from mixnorm.engines import proximal
 from mixnorm.engines.proximal.row_solver import RowSolver
+from mixnorm.estimators._common.units import Frame
 from mixnorm.estimators.mixed_norm.base import (
     Training,
     check_dual_loss,
-    weighted_rows,
+    drop_unweighted_rows,
     working_dtypes,
 )
 from mixnorm.estimators.mixed_norm.training import moderate
@@ -127,12 +128,14 @@ def test_float32_stays_where_it_is_exact_enough(iris):
 
 
 def test_rows_of_weight_zero_are_left_out():
-    weight, X, y = weighted_rows(np.array([0.5, 0.0, 0.5]), sp.csc_array(np.eye(3)), np.arange(3))
+    weight, X, y = drop_unweighted_rows(
+        np.array([0.5, 0.0, 0.5]), sp.csc_array(np.eye(3)), np.arange(3)
+    )
     assert X.shape == (2, 3)
     assert y.tolist() == [0, 2]
     assert weight.tolist() == [0.5, 0.5]
     X = np.eye(2)
-    assert weighted_rows(np.ones(2), X)[1] is X
+    assert drop_unweighted_rows(np.ones(2), X)[1] is X
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.csc_matrix])
@@ -154,7 +157,9 @@ def test_extreme_sizes_are_made_moderate(make, dtype, power):
 
 def test_units_go_in_and_out():
     design = proximal.SharedDesign(np.eye(2), 1)
-    training = Training(design, Squared(), None, np.full(2, 0.5), 10.0, np.array([3.0]), 2, 4.0)
+    training = Training(
+        design, Squared(), None, np.full(2, 0.5), Frame(np.array([3.0]), 10.0, 2), 4.0
+    )
     weights, intercept = training.inward(np.array([[5.0], [0.0]]), np.array([23.0]))
     assert weights.tolist() == [[2.0], [0.0]]
     assert intercept.tolist() == [2.0]
@@ -269,12 +274,12 @@ def test_a_path_warns_once(iris):
 
 def test_what_overflows_is_an_error(iris, monkeypatch):
     X, y = iris
-    real = proximal.engine._solution
+    real = proximal.engine._make_result
 
     def overflowed(*args):
         return replace(real(*args), objective=np.nan)
 
-    monkeypatch.setattr(proximal.engine, "_solution", overflowed)
+    monkeypatch.setattr(proximal.engine, "_make_result", overflowed)
     with pytest.raises(ValueError, match="The numbers overflowed: .* Scale them"):
         MixedNormClassifier().fit(X, y)
     with pytest.raises(ValueError, match="The numbers overflowed"):

@@ -79,8 +79,9 @@ def test_like_scikit_learns_l1_penalty(data, classes):
     assert ours.predict_proba(X) == pytest.approx(theirs.predict_proba(X), abs=2e-3)
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+@pytest.mark.parametrize(
+    ("norm", "loss"), [(norm, "logistic") for norm in NORMS] + [("l2,1", "squared_hinge")]
+)
 def test_ball_and_penalty_meet(data, norm, loss):
     X, y = data
     penalised = MixedNormClassifier(norm, 0.1, loss=loss).fit(X, y)

@@ -142,7 +142,7 @@ WRONG = [
     (2.5, 0.1, ValueError, "alphas has shape"),
     ([], 0.1, ValueError, "alphas has shape"),
     ([[1.0]], 0.1, ValueError, "alphas has shape"),
-    ([1.0, 2.0], 0.1, ValueError, "must fall .* Sort them, the largest first"),
+    ([1.0, 2.0], 0.1, ValueError, "must fall: .* Sort them, the largest first"),
     ([1.0, 1.0], 0.1, ValueError, "must fall"),
     ([1.0, 0.0], 0.1, ValueError, "positive and finite"),
     ([1.0, -1.0], 0.1, ValueError, "positive and finite"),
@@ -165,5 +165,5 @@ def test_wrong_grids(data, alphas, ratio, error, message):
 def test_grids():
     check_grid([0.5], "not used")
     assert alpha_grid(1, 0.1, 3.0).tolist() == [3.0]
-    assert alpha_grid(np.int64(2), 0.1, 0.0).tolist() == [1.0, 0.1]
+    assert alpha_grid(np.int64(2), 0.1, 1.0).tolist() == [1.0, 0.1]
     assert (grid_size(7), grid_size([3.0, 2.0])) == (7, 2)

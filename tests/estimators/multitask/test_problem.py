@@ -7,7 +7,7 @@ import pytest
 from mixnorm.engines.proximal import LossMixture, SeparateDesign, SharedDesign
 from mixnorm.estimators.multitask.problem import build_problem, read_weights, task_losses
 from mixnorm.estimators.multitask.targets import (
-    Targets,
+    TaskTargets,
     read_shared,
 )
 from mixnorm.losses import Hinge, Huber, MultinomialLogistic, Squared
@@ -17,7 +17,9 @@ NAN = np.nan
 
 
 def columns(n_tasks=2, form="table"):
-    return Targets(list(range(n_tasks)), [np.arange(4.0) + task for task in range(n_tasks)], form)
+    return TaskTargets(
+        list(range(n_tasks)), [np.arange(4.0) + task for task in range(n_tasks)], form
+    )
 
 
 def test_missing_values_of_pandas():
@@ -37,7 +39,7 @@ def test_losses_of_tasks():
     ("losses", "message"),
     [
         ("margin", "'margin' is not known"),
-        (MultinomialLogistic(), "no loss of one score"),
+        (MultinomialLogistic(), "not a loss of one score"),
         (["squared"], "differ in number: 1 and 2"),
         ({"a": "squared"}, "no loss for task 'b'"),
         ({"a": "squared", "c": "squared"}, "no task 'c'"),
@@ -80,7 +82,7 @@ def test_different_losses_are_a_mixture_with_a_weight_per_entry():
 
 
 def test_smaller_tasks_are_padded():
-    targets = Targets(["a", "b"], [np.array([1.0, 2.0]), np.array([3, 4, 4, 3])], "dict")
+    targets = TaskTargets(["a", "b"], [np.array([1.0, 2.0]), np.array([3, 4, 4, 3])], "dict")
     problem = build_problem([X[:2], X], targets, ["squared", "hinge"], {"b": [0, 1, 1, 2]})
     assert isinstance(problem.training.design, SeparateDesign)
     assert problem.training.weight.T.tolist() == [[0.5, 0.5, 0.0, 0.0], [0.0, 0.25, 0.25, 0.5]]
@@ -95,17 +97,17 @@ def test_float32_stays():
 def test_targets_are_shifted_and_scaled_where_that_changes_nothing():
     Y = np.column_stack([1e6 + np.arange(4.0), [NAN, 2e6, 2e6, 2e6 + 3]])
     training = build_problem([X], read_shared(Y), "squared").training
-    assert training.centre.tolist() == [1e6 + 1.5, 2e6 + 1]
-    assert training.unit == 2.0
+    assert training.frame.centre.tolist() == [1e6 + 1.5, 2e6 + 1]
+    assert training.frame.unit == 2.0
     assert np.abs(training.target).max() == 1.0
     mixed = build_problem([X], read_shared(Y), ["squared", "absolute"]).training
-    assert (mixed.unit, mixed.centre.tolist()) == (1.0, training.centre.tolist())
+    assert (mixed.frame.unit, mixed.frame.centre.tolist()) == (1.0, training.frame.centre.tolist())
     alike = build_problem([X], read_shared(Y), ["squared", Huber(4.0)])
-    assert (alike.training.unit, alike.training.degree) == (2.0, 2)
+    assert (alike.training.frame.unit, alike.training.frame.degree) == (2.0, 2)
     assert (alike.outputs.losses[1], alike.inside[1]) == (Huber(4.0), Huber(2.0))
-    assert build_problem([X], read_shared(Y), "absolute").training.degree == 1
+    assert build_problem([X], read_shared(Y), "absolute").training.frame.degree == 1
     without = build_problem([X], read_shared(Y), "squared", fit_intercept=False).training
-    assert without.centre.tolist() == [0.0, 0.0]
+    assert without.frame.centre.tolist() == [0.0, 0.0]
 
 
 def test_targets_too_large_for_float32():

@@ -17,7 +17,7 @@ from mixnorm.engines import proximal
 from mixnorm.estimators import MultiTaskLearner, MultiTaskLearnerCV
 from mixnorm.estimators.multitask.problem import build_problem
 from mixnorm.estimators.multitask.search import fold_weights, split_tasks
-from mixnorm.estimators.multitask.targets import Targets, read_shared
+from mixnorm.estimators.multitask.targets import TaskTargets, read_shared
 from mixnorm.exceptions import InterruptedFitWarning
 
 NAN = np.nan
@@ -222,7 +222,7 @@ def test_groups_stay_together(table, apart):
 def problem_of(sizes, losses="squared"):
     rng = np.random.default_rng(3)
     columns = [rng.normal(size=size) for size in sizes]
-    targets = Targets(list(range(len(sizes))), columns, "list")
+    targets = TaskTargets(list(range(len(sizes))), columns, "list")
     return build_problem([rng.normal(size=(size, 2)) for size in sizes], targets, losses)
 
 
@@ -275,13 +275,6 @@ def test_small_tasks_and_tasks_that_do_not_vary():
     assert np.all(np.isfinite(model.cv_results_["mean_test_score"]))
     assert model.best_score_ > 0.5
     assert 0 in model.support_
-
-
-def test_jobs(table):
-    X, Y = table
-    one = MultiTaskLearnerCV(alphas=4, cv=2).fit(X, Y)
-    two = MultiTaskLearnerCV(alphas=4, cv=2, n_jobs=2).fit(X, Y)
-    assert np.array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
 
 
 def test_a_model_file(tmp_path, apart):

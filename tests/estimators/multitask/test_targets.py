@@ -13,7 +13,7 @@ from mixnorm.estimators.multitask.targets import (
     read_matrices,
     read_separate,
     read_shared,
-    side_by_side,
+    stack_columns,
 )
 
 X = np.arange(12.0).reshape(4, 3)
@@ -121,7 +121,7 @@ def test_new_matrices_belong_to_known_tasks():
 
 def test_tables_of_predictions():
     number, text = np.array([1.5, 2.0]), np.array(["a", "bc"])
-    assert side_by_side([number, np.array([1, 0])]).dtype == np.float64
-    assert side_by_side([text, text]).dtype.kind == "U"
-    mixed = side_by_side([number, text])
+    assert stack_columns([number, np.array([1, 0])]).dtype == np.float64
+    assert stack_columns([text, text]).dtype.kind == "U"
+    mixed = stack_columns([number, text])
     assert mixed.tolist() == [[1.5, "a"], [2.0, "bc"]]

@@ -104,7 +104,7 @@ def test_labels_that_cannot_be():
         MirrorDescentClassifier().fit(X, X[:, 0])
     with pytest.raises(TypeError, match="several types"):
         MirrorDescentClassifier().fit(X[:2], [1, "a"])
-    with pytest.raises(ValueError, match="one label per row"):
+    with pytest.raises(ValueError, match="one target per row"):
         model.partial_fit(X, y[:-1])
     with pytest.raises(TypeError, match="sparse matrix"):
         model.partial_fit(X, sp.csr_matrix(y[:, None]))
@@ -131,7 +131,7 @@ def test_perceptrons_work_on_tables_with_units():
     X, y = load_wine(return_X_y=True)
     model = GroupPerceptron(scale=True, random_state=0).fit(X, y)
     assert model.mistakes_ < 40 < GroupPerceptron(random_state=0).fit(X, y).mistakes_
-    with pytest.raises(TypeError, match="set scale=False for a bound"):
+    with pytest.raises(TypeError, match="no bound for rows measured in running units"):
         model.mistake_bound(np.zeros((3, 13)))
 
 
@@ -139,5 +139,5 @@ def test_no_bound_for_running_units():
     X, y = rows(), np.arange(N) % 3
     model = MirrorDescentClassifier("l2,1", radius=2.0).fit(X, y)
     for method in (model.regret, model.regret_bound):
-        with pytest.raises(TypeError, match="set scale=False for a bound"):
+        with pytest.raises(TypeError, match="no bound for rows measured in running units"):
             method(np.zeros((3, D)))

@@ -15,7 +15,7 @@ from .conftest import N, rows
 @pytest.mark.parametrize("count", [999, 1000, 1001, 2000, 2001, 5000])
 def test_curves_are_thinned(count, monkeypatch):
     X, y = np.tile(rows(), (count // N + 1, 1))[:count], np.arange(count) % 3
-    monkeypatch.setattr(_online_curve, "_POINTS", 1000)
+    monkeypatch.setattr(_online_curve, "_CURVE_SIZE", 1000)
     whole, parts = GroupPerceptron().partial_fit(X, y), GroupPerceptron()
     single = GroupPerceptron().partial_fit(X[:3], y[:3])
     for part in np.array_split(np.arange(count), 13):

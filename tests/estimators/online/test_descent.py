@@ -86,7 +86,7 @@ def test_wrong_parameters(model):
 
 def test_losses_that_cannot_be():
     X, y = rows(), np.arange(N) % 3
-    with pytest.raises(ValueError, match="is no loss on labels"):
+    with pytest.raises(ValueError, match="is not a loss on labels"):
         MirrorDescentClassifier(loss=Squared()).fit(X, y)
     assert MirrorDescentClassifier(loss=MulticlassSquaredHinge()).fit(X, y).loss_ > 0.0
     with pytest.raises(ValueError, match="is not known"):

@@ -139,7 +139,7 @@ def test_new_tasks(data):
 def test_refusals(data):
     X, Y, task = data
     model = OnlineMultiTaskLearner()
-    with pytest.raises(ValueError, match="no task says whose it is"):
+    with pytest.raises(ValueError, match="task is missing"):
         model.partial_fit(X, Y[:, 0])
     with pytest.raises(ValueError, match="one task per row"):
         model.partial_fit(X, Y[:, 0], task=task[:-1])
@@ -242,7 +242,7 @@ def test_a_task_without_a_loss_is_not_taken(data):
 def test_tasks_are_checked(data):
     X, Y, _ = data
     for task, message in (
-        ("a", "is one task"),
+        ("a", "is a single task"),
         ([1.0, np.nan], "task contains NaN"),
         ([None, None], "task contains None"),
     ):

@@ -157,7 +157,7 @@ def test_hashed_names(norm, tmp_path):
     with pytest.raises(ValueError, match="set after learning began with 16 columns"):
         model.partial_fit(ROWS, [0, 1, 0, 1, 0])
     assert np.array_equal(model.predict(ROWS), again.predict(ROWS))
-    with pytest.raises(TypeError, match="rows of names"):
+    with pytest.raises(TypeError, match="rows that are dicts"):
         MirrorDescentClassifier(hash_features=16).fit(rows(), np.arange(N) % 2)
 
 
@@ -194,7 +194,7 @@ def test_empty_rows_of_names(tmp_path):
 
 @pytest.mark.parametrize("value", [[1.0], 10**400])
 def test_values_of_dicts_that_are_no_numbers_are_named(value):
-    with pytest.raises((TypeError, ValueError), match="The value of 'size' is no number"):
+    with pytest.raises((TypeError, ValueError), match="The value of 'size' is neither a number"):
         MirrorDescentClassifier().learn_one({"size": value}, "a")
 
 
@@ -215,7 +215,7 @@ def test_models_of_dicts_do_not_predict_arrays(hashed):
 
 
 def test_hashing_is_for_dicts():
-    with pytest.raises(TypeError, match="hash_features=4 is for rows of names"):
+    with pytest.raises(TypeError, match="hash_features=4 works only with rows that are dicts"):
         MirrorDescentClassifier(hash_features=4).fit(np.eye(2), [0, 1])
 
 

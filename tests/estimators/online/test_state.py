@@ -136,7 +136,7 @@ def test_labels_and_tasks_that_cannot_be():
 
 def test_states_of_other_estimators():
     for name, other in (("group", "entries"), ("entries", "tasks"), ("tasks", "group")):
-        with pytest.raises(ModelFileError, match="no outputs of this kind"):
+        with pytest.raises(ModelFileError, match="has outputs of the class"):
             restore(type(MODELS[name])(), {"_resume": MODELS[other]._resume}, 10**6)
     with pytest.raises(ModelFileError, match="'_resume' of GroupPerceptron is missing"):
         restore(GroupPerceptron(), {}, 10**6)

@@ -8,7 +8,7 @@ from mixnorm.engines import greedy
 @pytest.fixture
 def interrupt_at(monkeypatch):
     """Raise KeyboardInterrupt at the given choice of a feature, counted over all fits."""
-    real, calls = greedy.engine.choose_several, []
+    real, calls = greedy.engine.choose, []
 
     def arm(count):
         def choose(*args):
@@ -17,7 +17,7 @@ def interrupt_at(monkeypatch):
                 raise KeyboardInterrupt
             return real(*args)
 
-        monkeypatch.setattr(greedy.engine, "choose_several", choose)
+        monkeypatch.setattr(greedy.engine, "choose", choose)
         return calls
 
     return arm

@@ -64,8 +64,10 @@ def targets(model, iris):
 
 
 @pytest.mark.filterwarnings("ignore")  # the checks feed data that deserves warnings
-@pytest.mark.parametrize("weights", [False, True])
-@pytest.mark.parametrize("library", ["numpy", "array_api_strict", "torch"])
+@pytest.mark.parametrize(
+    ("library", "weights"),
+    [("numpy", True), ("array_api_strict", True), ("torch", False), ("torch", True)],
+)
 @pytest.mark.parametrize("model", BOTH, ids=lambda model: type(model).__name__)
 def test_values_are_those_of_numpy(model, library, weights):
     pytest.importorskip(library)
@@ -93,18 +95,17 @@ def test_tags():
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("model", "options"),
     [
-        {},
-        {"pool": Columns(groups=["petal", "petal", "sepal", "sepal"])},
-        {"fit_intercept": False, "options__scale": False},
-        {"options__penalty": "l1", "alpha": 1e-3},
-        {"options__swaps": 1, "options__rule": "exact"},
-        {"options__backward": 1},
+        *((model, {}) for model in BOTH),
+        *((model, {"fit_intercept": False, "options__scale": False}) for model in BOTH),
+        (BOTH[0], {"pool": Columns(groups=["petal", "petal", "sepal", "sepal"])}),
+        (BOTH[1], {"options__penalty": "l1", "alpha": 1e-3}),
+        (BOTH[0], {"options__swaps": 1, "options__rule": "exact"}),
+        (BOTH[1], {"options__backward": 1}),
     ],
     ids=str,
 )
-@pytest.mark.parametrize("model", BOTH, ids=lambda model: type(model).__name__)
 def test_the_same_model(model, options, iris, xp, dispatch):
     X, y = iris[0], targets(model, iris)
     weight = np.linspace(0.0, 2.0, len(X))
@@ -349,8 +350,7 @@ def test_predictor(model, iris, xp, dispatch):
     assert_allclose(predict(X), there.predict(X), **CLOSE)
 
 
-@pytest.mark.parametrize("scoring", [None, "other"])
-@pytest.mark.parametrize("regression", [False, True])
+@pytest.mark.parametrize(("regression", "scoring"), [(False, "other"), (True, None)])
 def test_cross_validation(regression, scoring, iris, xp, dispatch):
     X, y = (iris[0], iris[0][:, :2] ** 2) if regression else iris
     kinds = (ShareBoostRegressorCV, "neg_mean_squared_error"), (ShareBoostClassifierCV, "accuracy")

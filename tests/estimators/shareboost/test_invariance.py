@@ -70,7 +70,7 @@ def assert_same(model, X, other, X_other, tol, columns=None):
 
 
 @pytest.mark.parametrize("rule", RULES)
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(seed=seeds)
 def test_units_and_origins(rule, seed):
     X, y, rng = drawn(seed)
@@ -81,7 +81,7 @@ def test_units_and_origins(rule, seed):
 
 
 @pytest.mark.parametrize("rule", RULES)
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(seed=seeds)
 def test_units_and_origins_of_a_regression(rule, seed):
     X, labels, rng = drawn(seed)
@@ -102,7 +102,7 @@ def test_units_and_origins_in_single_precision(seed):
 
 
 @pytest.mark.parametrize("rule", ["joint", "l1", "exact"])
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(seed=seeds)
 def test_units_of_sparse_columns_and_dense_ones_alike(rule, seed):
     X, y, rng = drawn(seed, n=150)

@@ -87,20 +87,30 @@ def test_scoring(noisy, scoring):
 
 
 def test_weights_enter_fits_and_scores(noisy):
-    # Rows of class 0 without weight: as if they were not there, in the fits and in the scores.
+    """Whole weights count as repeated rows."""
     X, y = noisy
-    kept = np.flatnonzero(y != 0)
-    folds = [(np.setdiff1d(np.arange(len(y)), test), test) for test in (kept[::2], kept[1::2])]
-    inner = [
-        (np.searchsorted(kept, np.intersect1d(train, kept)), np.searchsorted(kept, test))
-        for train, test in folds
-    ]
-    weighted = ShareBoostClassifierCV(4, cv=folds).fit(X, y, sample_weight=(y != 0) * 1.0)
-    cut = ShareBoostClassifierCV(4, cv=inner).fit(X[kept], y[kept])
-    assert weighted.cv_results_["mean_test_score"] == pytest.approx(
-        cut.cv_results_["mean_test_score"], abs=0.03
+    counts = np.random.default_rng(0).integers(0, 4, len(y))
+    rows, parts = np.repeat(np.arange(len(y)), counts), np.arange(len(y)) % 2
+    folds, repeated = (
+        [(np.flatnonzero(part == k), np.flatnonzero(part != k)) for k in (0, 1)]
+        for part in (parts, parts[rows])
     )
-    assert 0 not in set(weighted.predict(X))
+    scores = [
+        ShareBoostClassifierCV(4, cv=cv).fit(*data, **weights).cv_results_["mean_test_score"]
+        for cv, data, weights in (
+            (folds, (X, y), {"sample_weight": counts}),
+            (repeated, (X[rows], y[rows]), {}),
+            (folds, (X, y), {}),
+        )
+    ]
+    np.testing.assert_allclose(scores[0], scores[1], atol=1e-12)
+    assert np.max(np.abs(scores[0] - scores[2])) > 0.01
+
+
+def test_a_class_without_weight_is_never_predicted(noisy):
+    X, y = noisy
+    model = ShareBoostClassifierCV(4, cv=2).fit(X, y, sample_weight=(y != 0) * 1.0)
+    assert 0 not in set(model.predict(X))
 
 
 def test_groups_of_rows_stay_together(noisy):
@@ -179,10 +189,16 @@ def test_interrupt_in_the_final_fit_keeps_its_rounds(digits, interrupt_at):
 
 
 def test_folds_warn_of_nothing_that_the_final_fit_does_not():
+    """A column varies in one fold alone, so that the fit without this fold has too few features."""
     X, y = load_iris(return_X_y=True)
+    part = np.arange(150) % 3
+    X = np.column_stack([X, (part == 0) * X[:, 0]])
+    folds = [(np.flatnonzero(part != k), np.flatnonzero(part == k)) for k in range(3)]
+    with pytest.warns(FewerFeaturesWarning):
+        ShareBoostClassifier(5).fit(X, y, sample_weight=(part != 0) * 1.0)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", FewerFeaturesWarning)
-        ShareBoostClassifierCV(4, cv=3).fit(X, y)
+        warnings.simplefilter("error")
+        ShareBoostClassifierCV(5, cv=folds).fit(X, y)
 
 
 def test_truncating_keeps_the_largest_size_to_try():

@@ -228,8 +228,8 @@ def test_the_pool_tells_the_inputs_that_the_bound_one_does_not():
 @pytest.mark.parametrize(
     ("pool", "message"),
     [
-        (Columns, r"pool=<class .* is no pool"),
-        ("columns", "pool='columns' is no pool"),
+        (Columns, r"pool=<class .* is not a pool"),
+        ("columns", "pool='columns' is not a pool"),
         (type("Half", (), {"prepare": None, "evaluate": None})(), "Half has no method feature_ind"),
     ],
 )
@@ -347,6 +347,8 @@ def test_everything_together(estimator, tmp_path):
     X, y = load_wine(return_X_y=True)
     pool = Columns(costs=np.linspace(0.5, 2.0, 13))
     model = estimator(4, alpha=1e-4, pool=pool).set_params(**EVERYTHING)
+    if "cv" in model.get_params():
+        model.set_params(cv=2)
     model.fit(X, y)
     assert 1 <= len(model.selected_) <= 4
     assert model.score(X, y) > 0.5
@@ -363,7 +365,7 @@ def test_the_cross_validated_form_passes_its_parameters_on(digits):
     model = ShareBoostClassifierCV(5, cv=2, pool=Columns(costs=np.ones(64))).set_params(
         **EVERYTHING
     )
-    plain = model._plain(ShareBoostClassifier)
+    plain = model._make_learner(ShareBoostClassifier)
     assert {name: plain.get_params()[name] for name in EVERYTHING} == EVERYTHING
     assert len(model.fit(X[:400], y[:400]).selected_) <= 4
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn import config_context
 from sklearn.datasets import load_iris
 from sklearn.linear_model import RidgeCV
@@ -19,33 +20,11 @@ from mixnorm import (
 )
 from mixnorm.engines import dual
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
-from mixnorm.kernels import (
-    ExponentialTensorKernel,
-    PolynomialTensorKernel,
-    PowerSeriesTensorKernel,
-)
 
-KERNELS = [
-    PolynomialTensorKernel(3),
-    PowerSeriesTensorKernel((1.0, 1.0, 0.5)),
-    ExponentialTensorKernel(),
-]
+from .conftest import each_kernel, labels, table
 
 
-def table(n=40, d=4, seed=0):
-    rng = np.random.default_rng(seed)
-    X = 3.0 + 2.0 * rng.standard_normal((n, d))
-    Z = (X - 3.0) / 2.0
-    y = 7.0 + Z[:, 0] * Z[:, 1] + np.sin(Z[:, 2]) + 0.1 * rng.standard_normal(n)
-    return X, y
-
-
-def labels(n=60, seed=0):
-    X, y = table(n, seed=seed)
-    return X, np.array(["low", "mid", "top"])[np.digitize(y, np.quantile(y, [0.33, 0.67]))]
-
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@each_kernel
 def test_folds_are_fits_of_their_rows(kernel):
     """Scores along the path are those of models that are fitted on the rows of the fold alone."""
     X, y = table(30)
@@ -155,7 +134,8 @@ def test_workers_groups_and_routing():
     X, y = table(60)
     groups = np.arange(60) % 6
     one = TensorKernelRegressorCV(gammas=4, cv=GroupKFold(3)).fit(X, y, groups=groups)
-    two = TensorKernelRegressorCV(gammas=4, cv=GroupKFold(3), n_jobs=2).fit(X, y, groups=groups)
+    with parallel_config(backend="threading"):  # processes take seconds to start
+        two = TensorKernelRegressorCV(gammas=4, cv=GroupKFold(3), n_jobs=2).fit(X, y, groups=groups)
     splits = list(GroupKFold(3).split(X, y, groups))
     same = TensorKernelRegressorCV(gammas=4, cv=splits).fit(X, y)
     with config_context(enable_metadata_routing=True):

@@ -112,7 +112,7 @@ DAMAGE = [
     ("names", ["a"], "names has not one entry per kernel"),
     ("kernels", [], "no kernels"),
     ("kernels", [GaussianKernel(1.0, relative=True)] * 3, "relative width"),
-    ("kernels", ["gaussian"] * 3, "a kernel is none"),
+    ("kernels", ["gaussian"] * 3, "a kernel is of another type"),
     ("scales", np.ones(2), "scales has not one entry per kernel"),
     ("scales", np.array([1.0, -1.0, 1.0]), "scales must be positive"),
     ("scales", np.array([1.0, np.nan, 1.0]), "scales must be positive"),

@@ -135,7 +135,7 @@ BAD = [
     ([[0.5]], TypeError, "give either positions, or names"),
     ([1.5], TypeError, "chooses columns by 1.5"),
     ([slice("size", "age")], TypeError, "slices go by position"),
-    ([["note"]], ValueError, "X has values that are no real numbers"),
+    ([["note"]], ValueError, "X has values that are not real numbers"),
 ]
 
 
@@ -211,9 +211,9 @@ def test_constant_groups(X):
         (
             lambda: KernelBank.from_columns({"a": StandardScaler}, {"a": [0]}),
             TypeError,
-            "is no transformer",
+            "is not a transformer",
         ),
-        (lambda: KernelBank.from_columns("scale", {"a": [0]}), TypeError, "is no transformer"),
+        (lambda: KernelBank.from_columns("scale", {"a": [0]}), TypeError, "is not a transformer"),
     ],
 )
 def test_bad_groups(make, error, message, X):

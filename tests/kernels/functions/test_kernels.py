@@ -226,10 +226,14 @@ def test_parameters(kernel):
 
 
 BAD = [
-    (GaussianKernel(0.0), ValueError, r"GaussianKernel\(tau=0.0\) is no kernel; tau must be pos"),
+    (
+        GaussianKernel(0.0),
+        ValueError,
+        r"GaussianKernel\(tau=0.0\) is not a kernel; tau must be pos",
+    ),
     (GaussianKernel(np.nan), ValueError, "tau=nan"),
     (LaplacianKernel(np.inf), ValueError, "tau=inf"),
-    (GaussianKernel("1"), TypeError, "must have a number there, got str"),
+    (GaussianKernel("1"), TypeError, "tau must be a number, got str"),
     (GaussianKernel(True), TypeError, "got bool"),
     (GaussianKernel(1.0, relative=1), TypeError, "relative=1.* must be True or False"),
     (ChiSquaredKernel(-1.0), ValueError, "gamma=-1.0"),
@@ -239,8 +243,8 @@ BAD = [
     (PolynomialKernel(True), ValueError, "degree=True"),
     (PolynomialKernel(gamma=0), ValueError, "gamma=0"),
     (PolynomialKernel(coef0=-1.0), ValueError, "coef0=-1.0.* not positive semi-definite"),
-    (FunctionKernel(3), TypeError, r"FunctionKernel\(3\) is no function"),
-    (FunctionKernel("lost"), ValueError, r"names no kernel.*register_kernel\('lost', function\)"),
+    (FunctionKernel(3), TypeError, r"FunctionKernel\(3\) needs a function"),
+    (FunctionKernel("lost"), ValueError, r"not registered.*register_kernel\('lost', function\)"),
 ]
 
 
@@ -260,9 +264,9 @@ def test_bad_parameters(kernel, error, message):
         (np.array([[np.nan]]), "missing or infinite values.*SimpleImputer"),
         (np.array([[np.inf]]), "missing or infinite values"),
         (np.array([[1e150]]), "beyond 1e.140.*StandardScaler"),
-        (np.array([["a"]]), "no real numbers"),
-        (np.array([["a"]], dtype=object), "no real numbers"),
-        (np.array([[1j]]), "no real numbers"),
+        (np.array([["a"]]), "not real numbers"),
+        (np.array([["a"]], dtype=object), "not real numbers"),
+        (np.array([[1j]]), "not real numbers"),
         (np.ones(3), "X has 1 axes"),
     ],
 )
@@ -308,7 +312,7 @@ def test_functions(X):
     np.testing.assert_allclose(kernel.diagonal(rows), (rows**2).sum(axis=1))
     assert max(seen) <= 64
     assert kernel.diagonal(X[:0]).shape == (0,)
-    with pytest.raises(TypeError, match="no function of a metric"):
+    with pytest.raises(TypeError, match="not a function of a metric"):
         kernel.of_metric(np.eye(2))
 
 
@@ -335,7 +339,7 @@ def test_registered_functions(X):
     [
         ("gaussian", minimum, ValueError, "cannot be registered as 'gaussian'"),
         ("", minimum, ValueError, "cannot be registered as ''"),
-        (3, minimum, TypeError, "must be a text, got 3"),
+        (3, minimum, TypeError, "must be a string, got 3"),
         ("mine", "minimum", TypeError, "needs a function"),
     ],
 )
@@ -393,9 +397,9 @@ def test_kernels_of_others():
     ("bad", "error", "message"),
     [
         ("cosine", ValueError, r"kernel 'cosine' is not known; choose one of \['chi2', 'gauss"),
-        (3, TypeError, "3 is no kernel"),
-        (None, TypeError, "None is no kernel"),
-        (GaussianKernel, TypeError, r"is no kernel; write GaussianKernel\(\)"),
+        (3, TypeError, "3 is not a kernel"),
+        (None, TypeError, "None is not a kernel"),
+        (GaussianKernel, TypeError, r"is not a kernel; write GaussianKernel\(\)"),
     ],
 )
 def test_unknown(bad, error, message):

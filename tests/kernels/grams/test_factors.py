@@ -248,7 +248,7 @@ def test_memory_is_enough_or_said_to_be_too_little(X):
 
 @pytest.mark.parametrize("kernel", [LinearKernel(), FunctionKernel(lambda X, Y: X @ Y.T)])
 def test_random_features_of_other_kernels(X, kernel):
-    with pytest.raises(ValueError, match=r"known for Gaussian and Lap.*factors='nystrom'"):
+    with pytest.raises(ValueError, match=r"needs Gaussian or Lap.*factors='nystrom'"):
         bank("random", [kernel]).fit(X)
 
 

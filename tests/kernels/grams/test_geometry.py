@@ -63,7 +63,7 @@ def test_kernels_that_share_a_direction_have_no_rate():
     with pytest.raises(ValueError, match="no kernels"):
         kernel_geometry([])
     for wrong in (np.ones(4), np.full((4, 1), np.nan), np.ones((4, 0))):
-        with pytest.raises(ValueError, match="a factor of shape"):
+        with pytest.raises(ValueError, match="a factor has shape"):
             kernel_geometry([wrong])
     with pytest.raises(ValueError, match="factor 1 has 3 rows"):
         kernel_geometry([np.ones((4, 1)), np.ones((3, 1))])

@@ -113,7 +113,9 @@ def test_some_kernels_with_transformers_by_group():
     part = bank.only([3])
     np.testing.assert_allclose(part.between(X).matrices[0], bank.between(X).matrices[3], atol=1e-6)
     new = rows(9, 3, seed=2)
-    np.testing.assert_allclose(part.rebased(new).gram(0), bank.rebased(new).gram(3), atol=1e-12)
+    np.testing.assert_allclose(
+        part.replace_rows(new).gram(0), bank.replace_rows(new).gram(3), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("memory", [2**31, 40_000])

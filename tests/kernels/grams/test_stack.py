@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
 from mixnorm.kernels import KernelStack
-from mixnorm.kernels.grams.base import Grams, part, places
+from mixnorm.kernels.grams.base import Grams, as_positions, take_part
 
 
 def draw(n_kernels, n, dtype=np.float64, seed=0):
@@ -306,6 +306,6 @@ def test_what_needs_square_matrices(name):
 
 
 def test_places_and_parts():
-    assert part(places(slice(1, 9, 2), 10, "rows"), 1, 3) == slice(3, 7, 2)
-    assert part(places([4, 2, 7], 10, "rows"), 1, 3).tolist() == [2, 7]
-    assert places([], 3, "rows").tolist() == []
+    assert take_part(as_positions(slice(1, 9, 2), 10, "rows"), 1, 3) == slice(3, 7, 2)
+    assert take_part(as_positions([4, 2, 7], 10, "rows"), 1, 3).tolist() == [2, 7]
+    assert as_positions([], 3, "rows").tolist() == []

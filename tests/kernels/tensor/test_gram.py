@@ -15,7 +15,7 @@ from mixnorm.kernels import (
     TensorExpansion,
 )
 from mixnorm.kernels.tensor import multiplicities, multisets
-from mixnorm.kernels.tensor.gram import drawn_features, pair_factor, tensor_gram
+from mixnorm.kernels.tensor.gram import draw_features, pair_factor, tensor_gram
 
 KERNELS = [
     PolynomialTensorKernel(3),
@@ -58,7 +58,7 @@ def test_drawn_features(kernel, q):
     """Their products are the kernel, but for what the mass says is missing at most."""
     X = rows(6)
     columns = kernel.columns(X)
-    made = drawn_features(kernel, columns, q, 300, np.random.default_rng(0))
+    made = draw_features(kernel, columns, q, 300, np.random.default_rng(0))
     assert len(np.unique(made.exponents, axis=0)) == len(made.exponents) <= 300
     assert np.all((made.mass > 0.9) & (made.mass <= 1.0))
     whole = kernel.between(*[X] * q)
@@ -74,8 +74,8 @@ def test_drawn_features(kernel, q):
 def test_few_drawn_features():
     """With room for few, those are kept that hold most."""
     kernel, X = ExponentialTensorKernel(0.3), rows(8)
-    few = drawn_features(kernel, X, 4, 5, np.random.default_rng(0))
-    many = drawn_features(kernel, X, 4, 200, np.random.default_rng(0))
+    few = draw_features(kernel, X, 4, 5, np.random.default_rng(0))
+    many = draw_features(kernel, X, 4, 200, np.random.default_rng(0))
     assert len(few.exponents) == 5
     assert few.mass.mean() < many.mass.mean()
     held = np.sort((many.features**4).sum(axis=1))[::-1]
@@ -86,7 +86,7 @@ def test_zeros_and_signs():
     X = np.array([[0.0, -2.0], [1.0, 0.0], [0.0, 0.0]])
     kernel = PowerSeriesTensorKernel([1.0, 1.0, 1.0])
     exponents = np.array([[0, 0], [1, 0], [0, 1], [1, 1], [0, 2]])
-    found = kernel.listed(X, exponents, 4)
+    found = kernel.features_with(X, exponents, 4)
     wanted = np.array([[1, 1, 1], [0, 1, 0], [-2, 0, 0], [0, 0, 0], [4, 0, 0]], float)
     wanted[3] *= 2.0**0.25
     np.testing.assert_allclose(found, wanted, atol=1e-14)
@@ -161,7 +161,7 @@ def test_overflow():
     with pytest.raises(ValueError, match="out of the range of floats"):
         tensor_gram(PowerSeriesTensorKernel((1.0, 0.0, 1.0)), X, 2)
     with pytest.raises(ValueError, match="degree"):
-        drawn_features(ExponentialTensorKernel(1.0), 1e3 * rows(), 4, 10, np.random.default_rng(0))
+        draw_features(ExponentialTensorKernel(1.0), 1e3 * rows(), 4, 10, np.random.default_rng(0))
 
 
 def test_settled_factor():

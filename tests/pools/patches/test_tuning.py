@@ -18,7 +18,7 @@ from mixnorm import (
 )
 from mixnorm.exceptions import InterruptedFitWarning
 from mixnorm.pools import Patches
-from mixnorm.pools.patches.pool import PatchParts
+from mixnorm.pools.patches.responses import PatchParts
 from mixnorm.pools.patches.tuning import PatchAdjustment, _sums, _sums_compiled
 
 POOL = Patches(size=3, n_templates=15, masks=4)
@@ -70,7 +70,7 @@ class TestSums:
         X, data = prepared()
         slopes, bends = self.derivatives(len(X))
         parts = PatchParts(data.pool, self.atoms, 30)
-        found = list(_sums_compiled(X, (5, 6), parts, slopes, bends))
+        found = list(_sums_compiled(X, parts, slopes, bends))
         assert [place for place, *_ in found] == [0, 1, 2, 3, 4]
         for place, gradient, curvature in found:
             wanted = by_hand(X, data, self.atoms[place], slopes[place], bends[place])
@@ -81,10 +81,12 @@ class TestSums:
         X, data = prepared()
         slopes, bends = self.derivatives(len(X))
         parts = PatchParts(data.pool, self.atoms, 30)
-        monkeypatch.setattr("mixnorm.pools.patches.responses._ENTRIES", 4000)  # several blocks
+        monkeypatch.setattr(
+            "mixnorm.pools.patches.responses._PRODUCTS_AT_A_TIME", 4000
+        )  # several blocks
         there = (xp.asarray(array) for array in (slopes, bends))
-        found = {place: sums for place, *sums in _sums(xp.asarray(X), (5, 6), parts, *there)}
-        for place, gradient, curvature in _sums_compiled(X, (5, 6), parts, slopes, bends):
+        found = {place: sums for place, *sums in _sums(xp.asarray(X), parts, *there)}
+        for place, gradient, curvature in _sums_compiled(X, parts, slopes, bends):
             np.testing.assert_allclose(found[place][0], gradient, atol=1e-10)
             np.testing.assert_allclose(found[place][1], curvature, atol=1e-10)
 
@@ -107,11 +109,11 @@ class TestAdjustment:
         bends = np.repeat(weights[:, None] ** 2 / 300, 300, axis=1)
         adjustment = data.adjust(atoms, slopes, bends)
         change = 1e-6
-        after, _ = loss(adjustment.moved(change))
+        after, _ = loss(adjustment.move(change))
         assert (before - after) / change == pytest.approx(adjustment.slope, rel=1e-3)
         assert adjustment.slope > 0
-        np.testing.assert_allclose(loss(adjustment.moved(0.0))[0], before, rtol=1e-12)
-        assert loss(adjustment.moved(0.3))[0] < before
+        np.testing.assert_allclose(loss(adjustment.move(0.0))[0], before, rtol=1e-12)
+        assert loss(adjustment.move(0.3))[0] < before
 
     def test_new_templates_are_normal_and_take_the_place_of_older_ones(self):
         X, data = prepared()
@@ -119,7 +121,7 @@ class TestAdjustment:
         slopes, bends = TestSums().derivatives(len(X))
         adjustment = data.adjust(TestSums.atoms, slopes, bends)
         for length in (0.5, 0.1):
-            atoms = [atom for atom, _ in adjustment.moved(length)]
+            atoms = [atom for atom, _ in adjustment.move(length)]
             assert sorted(number for number, _ in atoms) == [8, 9, 10, 11, 12]
             assert [mask for _, mask in atoms] == [mask for _, mask in TestSums.atoms]
             for old, new in zip(TestSums.atoms, atoms, strict=True):
@@ -215,16 +217,16 @@ class TestModels:
     @pytest.mark.parametrize("sweeps", [0, 2])
     def test_an_interrupt_keeps_the_sweeps_done(self, digits, monkeypatch, sweeps):
         wanted, calls = self.fitted(digits, sweeps), []
-        moved = PatchAdjustment.moved
+        move = PatchAdjustment.move
 
         def interrupted(self, length):
             calls.append(length)
-            found = moved(self, length)
+            found = move(self, length)
             if len(calls) == sweeps + 1:
                 raise KeyboardInterrupt
             return found
 
-        monkeypatch.setattr(PatchAdjustment, "moved", interrupted)
+        monkeypatch.setattr(PatchAdjustment, "move", interrupted)
         with pytest.warns(InterruptedFitWarning):
             found = self.fitted(digits, 6)
         assert calls[-1] == 0.0
@@ -263,7 +265,7 @@ class TestModels:
 class TestErrors:
     def test_pools_without(self, digits):
         rows = digits[0].reshape(-1, 64)
-        with pytest.raises(TypeError, match=r"cannot be adjusted .* Set tune=0"):
+        with pytest.raises(TypeError, match=r"tune=1 adjusts atoms.* Set tune=0"):
             ShareBoostClassifier(3, options=GreedyOptions(tune=1)).fit(rows, digits[1])
 
     @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The arguments of the command line: the parser, the types of values, the examples.
+"""The arguments of the command line: the parser, the types of values, and the examples.
 
-Open ``parser.py`` first. It imports no other part of the package but the version.
+Open ``parser.py`` first. It imports only the version and the names of pools.
 """

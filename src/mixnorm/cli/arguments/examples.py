@@ -1,30 +1,30 @@
-"""What --help says beside the options: what a command is for, and examples of it."""
+"""Texts of ``--help`` beside the options: examples and notes."""
 
 ABOUT = """\
-Learn from a table with few features, shared by all classes.
+Learn from a table with a few features that all classes share.
 
 examples:
   mixnorm fit cars.csv --target class --features 20 --report report.html
   mixnorm path cars.csv --target class
   mixnorm predict cars.mixnorm new.csv --output predictions.csv
   mixnorm show cars.mixnorm
-  mixnorm stream rows.csv --target label         # a row at a time; goes on with --resume
+  mixnorm stream rows.csv --target label         # a row at a time; --resume continues
   mixnorm advise cars.csv --target class         # which norm to use
   mixnorm demo
 """
 ENDINGS = """\
-exit status: 0 done, 1 the data do not allow it (one line says why), 2 wrong usage.
+exit status: 0 done, 1 a problem with the data (one line explains it), 2 wrong usage.
 """
 FIT = """\
 examples:
   mixnorm fit cars.csv --target class --features 20 --report report.html --model cars.mixnorm
-  mixnorm fit cars.csv --target class            # the size is chosen by cross-validation
-  mixnorm fit cars.csv --target class --nested   # and its error measured without optimism
+  mixnorm fit cars.csv --target class            # cross-validation chooses the size
+  mixnorm fit cars.csv --target class --nested   # and measures the error on separate rows
   mixnorm fit prices.parquet --target price --task regression --drop id
   zcat big.csv.gz | mixnorm fit - --target label --features 10 --model big.mixnorm
-  mixnorm fit news20.svm --features 50           # LIBSVM files carry their target
+  mixnorm fit news20.svm --features 50           # LIBSVM files contain the target
   mixnorm fit cars.csv --target class --pool stumps --max-inputs 5 --max-features 60
-Ctrl-C ends the search, keeps the features found so far, and writes model and report.
+Ctrl-C stops the search, keeps the features found so far, and writes the model and the report.
 """
 PATH = """\
 examples:
@@ -41,17 +41,17 @@ The new table needs only the columns that the model uses (mixnorm show lists the
 STREAM = """\
 examples:
   mixnorm stream rows.csv --target label --model rows.mixnorm
-  mixnorm stream rows.csv --model rows.mixnorm --resume      # go on where it was stopped
+  mixnorm stream rows.csv --model rows.mixnorm --resume      # continue where it stopped
   tail -f log.csv | mixnorm stream --target label --model log.mixnorm --checkpoint 1000
   mixnorm stream words.jsonl --target topic --hash 262144 --predictions guesses.csv
   mixnorm stream prices.csv --target price --learner regressor --every 10000
-Ctrl-C ends it after the row, and keeps what was learned. mixnorm predict applies the model.
+Ctrl-C stops after the current row and keeps what was learned. mixnorm predict applies the model.
 """
 ADVISE = """\
 examples:
   mixnorm advise cars.csv --target class --report advice.html
   mixnorm advise prices.parquet --target price --task regression
-Norms are compared on the same folds: l1,1 (single weights), l2,1 (whole columns), l2,2 (none set to
+All norms are compared on the same folds: l1,1 (few weights), l2,1 (few columns), l2,2 (no weight is
 zero) and trace (few directions).
 """
 COMPLETION = """\

@@ -1,17 +1,23 @@
-"""What the command line understands. Imports nothing heavy: ``--help`` is to be quick."""
+"""The parser of the command line. It imports nothing heavy, so that ``--help`` is quick."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mixnorm import __version__
 from mixnorm.cli.arguments import examples, types
 from mixnorm.cli.pools import FEATURE_WORDS
+
+if TYPE_CHECKING:
+    # argparse has no public names for what takes options and for a set of commands.
+    from argparse import _ActionsContainer as Options
+    from argparse import _SubParsersAction
+
+    Commands = _SubParsersAction[Any]
 
 FORMATS = ("csv", "tsv", "parquet", "libsvm")
 TASKS = ("classification", "regression")
@@ -23,17 +29,17 @@ LOSSES: dict[str, tuple[str, ...]] = {
     "regressor": ("squared", "absolute", "huber", "epsilon_insensitive"),
 }
 RULES = ("joint", "l1", "l2", "line", "column", "exact")
-#: How far the search for a size goes when the user does not say.
+#: Largest size that a search tries by default.
 DEFAULT_MAX_FEATURES = 30
 SHELLS = ("bash", "zsh", "tcsh")
 
 
 class UsageError(Exception):
-    """The command line asks for something that cannot be."""
+    """Options that are wrong, or that contradict one another."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that raises, so that wrong usage is told in one place."""
+    """A parser that raises, so that wrong usage is reported in one place."""
 
     def error(self, message: str) -> NoReturn:
         """Raise :class:`UsageError`."""
@@ -50,66 +56,63 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"mixnorm {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    _add_fit(commands)
-    _add_path(commands)
-    _add_predict(commands)
-    _add_show(commands)
-    _add_stream(commands)
-    _add_advise(commands)
-    _add_demo(commands)
+    for add in (_add_fit, _add_path, _add_predict, _add_show, _add_stream, _add_advise, _add_demo):
+        add(commands)
     _add_completion(commands)
     return parser
 
 
-def _command(commands: Any, name: str, summary: str, epilog: str = "") -> argparse.ArgumentParser:
-    made: argparse.ArgumentParser = commands.add_parser(
+def _add_command(
+    commands: Commands, name: str, summary: str, epilog: str = ""
+) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(
         name,
         help=summary,
         description=summary[0].upper() + summary[1:] + ".",
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _flag(made, "--json", help="print one JSON object, for programs")
-    _flag(made, "--quiet", "-q", help="no progress, no remarks")
-    return made
+    _add_flag(command, "--json", help="print one JSON object, for programs")
+    _add_flag(command, "--quiet", "-q", help="print no progress and no remarks")
+    return command
 
 
 # Kinds of options.
 
 
-def _flag(group: Any, *names: str, help: str) -> None:  # noqa: A002
+def _add_flag(group: Options, *names: str, help: str) -> None:  # noqa: A002
     group.add_argument(*names, action="store_true", help=help)
 
 
-def _number(group: Any, *names: str, kind: Callable[[str], int] = types.count, **more: Any) -> None:
-    group.add_argument(*names, metavar="N", type=kind, **more)
+def _add_number(group: Options, *names: str, **more: Any) -> None:
+    group.add_argument(*names, metavar="N", **{"type": types.parse_count, **more})
 
 
-def _columns(group: Any, name: str, help: str) -> None:  # noqa: A002
+def _add_columns(group: Options, name: str, help: str) -> None:  # noqa: A002
     """Add an option that names a column, and may be given several times."""
     group.add_argument(name, metavar="COLUMN", action="append", default=[], help=help)
 
 
-def _add_kinds(group: Any) -> None:
-    _columns(group, "--drop", "leave a column out")
-    _columns(group, "--category", "a column of categories, whatever it looks like")
-    _columns(group, "--number", "a column of numbers, whatever it looks like")
+def _add_kinds(group: Options) -> None:
+    _add_columns(group, "--drop", "leave a column out")
+    _add_columns(group, "--category", "read a column as categories, whatever it looks like")
+    _add_columns(group, "--number", "read a column as numbers, whatever it looks like")
 
 
-def _add_delimiter(group: Any, default: str) -> None:
-    group.add_argument("--delimiter", metavar="CHAR", type=types.delimiter, help=default)
+def _add_delimiter(group: Options, default: str) -> None:
+    group.add_argument("--delimiter", metavar="CHAR", type=types.parse_delimiter, help=default)
 
 
 def _add_target(command: argparse.ArgumentParser) -> None:
     command.add_argument("--target", "-t", metavar="COLUMN", help="the column to predict")
 
 
-def _add_model(group: Any) -> None:
-    words = "the model file (default: the table's name .mixnorm)"
+def _add_model(group: Options) -> None:
+    words = "the model file (default: the name of the table with the ending .mixnorm)"
     group.add_argument("--model", "-m", metavar="FILE", help=words)
 
 
-def _add_report(group: Any, what: str) -> None:
+def _add_report(group: Options, what: str) -> None:
     group.add_argument("--report", "-r", metavar="FILE", help=f"an HTML page about the {what}")
 
 
@@ -123,95 +126,100 @@ def _add_table(command: argparse.ArgumentParser) -> None:
     table.add_argument("--task", choices=TASKS, help="default: detected from the target")
 
 
-def _add_format(table: Any, formats: tuple[str, ...] = FORMATS) -> None:
+def _add_format(table: Options, formats: tuple[str, ...] = FORMATS) -> None:
     table.add_argument("--format", choices=formats, help="default: detected from the content")
     _add_delimiter(table, "default: detected from the content")
     table.add_argument(
         "--header",
         action=argparse.BooleanOptionalAction,
-        help="whether the first row holds names (default: unless it is all numbers)",
+        help="whether the first row holds names (default: yes, unless it holds only numbers)",
     )
 
 
 # The commands.
 
 
-def _add_fit(commands: Any) -> None:
-    words = "choose features, fit a model, write it and a report"
-    fit = _command(commands, "fit", words, examples.FIT)
+def _add_fit(commands: Commands) -> None:
+    words = "choose features, fit a model, and write the model and a report"
+    fit = _add_command(commands, "fit", words, examples.FIT)
     _add_table(fit)
-    _add_learning(fit, "features of the model; without it, cross-validation chooses the size")
-    written = fit.add_argument_group("what is written")
+    _add_learning(fit, "number of features (default: chosen by cross-validation)")
+    written = fit.add_argument_group("output")
     _add_model(written)
     _add_report(written, "model")
 
 
-def _add_path(commands: Any) -> None:
-    path = _command(commands, "path", "print error against number of features", examples.PATH)
+def _add_path(commands: Commands) -> None:
+    words = "print the error for each number of features"
+    path = _add_command(commands, "path", words, examples.PATH)
     _add_table(path)
-    _add_learning(path, f"how many features to try (default {DEFAULT_MAX_FEATURES})", limited=False)
+    words = f"largest number of features to try (default {DEFAULT_MAX_FEATURES})"
+    _add_learning(path, words, limited=False)
 
 
 def _add_learning(command: argparse.ArgumentParser, features: str, *, limited: bool = True) -> None:
     learning = command.add_argument_group("learning")
-    _number(learning, "--features", "-k", help=features)
+    _add_number(learning, "--features", "-k", help=features)
     if limited:
         words = f"largest size that cross-validation tries (default {DEFAULT_MAX_FEATURES})"
-        _number(learning, "--max-features", default=DEFAULT_MAX_FEATURES, help=words)
+        _add_number(learning, "--max-features", default=DEFAULT_MAX_FEATURES, help=words)
     learning.add_argument(
         "--pool",
         choices=tuple(FEATURE_WORDS),
         default="columns",
-        help="what features are: columns of the table (the default), stumps (a column is at most "
-        "some threshold), boxes (one or two such conditions at once), products of two "
-        "columns, or pieces (linear near some point)",
+        help="kind of features: columns of the table (the default), stumps (a column is at most "
+        "a threshold), boxes (one or two such conditions at once), products of two columns, or "
+        "pieces (functions that are linear near a point)",
     )
-    _number(
+    _add_number(
         learning,
         "--max-inputs",
-        help="most columns that all features together read; every level of a category counts as "
-        "a column, and so do the parts of a date",
+        help="largest number of columns that all features together may read; each level of a "
+        "category and each part of a date counts as a column",
     )
-    words = "folds of the cross-validation (default 5)"
-    _number(learning, "--folds", kind=types.folds, help=words)
-    _flag(
+    words = "number of folds of the cross-validation (default 5)"
+    _add_number(learning, "--folds", type=types.parse_folds, help=words)
+    _add_flag(
         learning,
         "--nested",
         help="also measure the error by nested cross-validation, which chooses the size without "
-        "the rows that it scores; takes several times as long",
+        "the rows that it scores; this takes several times as long",
     )
-    words = "ridge penalty, a number or auto (default auto: found from the training rows)"
-    learning.add_argument("--alpha", metavar="A", type=types.penalty, default="auto", help=words)
+    words = "ridge penalty, a number or auto (default auto: chosen from the training rows)"
+    learning.add_argument(
+        "--alpha", metavar="A", type=types.parse_alpha, default="auto", help=words
+    )
     losses = ("margin", "logistic", "squared")
-    learning.add_argument("--loss", choices=losses, help="default: margin, or squared")
-    words = "how the next feature is chosen (default joint)"
+    words = "default: margin for classes, squared for numbers"
+    learning.add_argument("--loss", choices=losses, help=words)
+    words = "rule that chooses the next feature (default joint)"
     learning.add_argument("--rule", choices=RULES, default="joint", help=words)
     words = "replacement steps after each round (default 0)"
-    _number(learning, "--swaps", kind=types.whole, default=0, help=words)
-    words = "of the split into folds, and of the centres of pieces (default 0)"
-    _number(learning, "--seed", kind=types.whole, default=0, help=words)
+    _add_number(learning, "--swaps", type=types.parse_whole, default=0, help=words)
+    words = "seed of the split into folds and of the centres of pieces (default 0)"
+    _add_number(learning, "--seed", type=types.parse_whole, default=0, help=words)
 
 
-def _add_predict(commands: Any) -> None:
-    predict = _command(commands, "predict", "apply a model to a new table", examples.PREDICT)
+def _add_predict(commands: Commands) -> None:
+    predict = _add_command(commands, "predict", "apply a model to a new table", examples.PREDICT)
     predict.add_argument("model", metavar="MODEL", help="a file that mixnorm fit or stream wrote")
     predict.add_argument("file", metavar="FILE", help="the new table; - for stdin")
     predict.add_argument("--output", "-o", metavar="FILE", help="default: standard output")
-    _flag(predict, "--probabilities", help="also the probability of every class")
-    _columns(predict, "--keep", "copy a column of the table")
-    _number(predict, "--features", "-k", help="use only the first N features")
+    _add_flag(predict, "--probabilities", help="also write the probability of each class")
+    _add_columns(predict, "--keep", "copy a column of the table")
+    _add_number(predict, "--features", "-k", help="use only the first N features")
     _add_format(predict.add_argument_group("the table"), (*FORMATS, "jsonl"))
 
 
-def _add_show(commands: Any) -> None:
-    show = _command(commands, "show", "say what a model is, its features, and what it costs")
+def _add_show(commands: Commands) -> None:
+    show = _add_command(commands, "show", "describe a model, its features, errors and cost")
     show.add_argument("model", metavar="MODEL", help="a file that mixnorm fit or stream wrote")
 
 
-def _add_stream(commands: Any) -> None:
-    words = "learn from a file or a pipe, a row at a time, and count mistakes"
-    stream = _command(commands, "stream", words, examples.STREAM)
-    words = "CSV or TSV with a header, or JSON lines; - for stdin, which is the default in a pipe"
+def _add_stream(commands: Commands) -> None:
+    words = "learn from a file or a pipe, a row at a time, and report the error so far"
+    stream = _add_command(commands, "stream", words, examples.STREAM)
+    words = "CSV, TSV or JSON lines; - for stdin, which is the default in a pipe"
     stream.add_argument("file", metavar="FILE", nargs="?", help=words)
     _add_target(stream)
     rows = stream.add_argument_group("the rows")
@@ -219,73 +227,76 @@ def _add_stream(commands: Any) -> None:
     rows.add_argument("--format", choices=STREAM_FORMATS, help=words)
     _add_delimiter(rows, "default: detected from the first lines")
     _add_kinds(rows)
-    _flag(rows, "--strict", help="stop at a row that cannot be read")
+    _add_flag(rows, "--strict", help="stop at a row that cannot be read")
     _add_online(stream.add_argument_group("learning"))
-    written = stream.add_argument_group("what is written")
+    written = stream.add_argument_group("output")
     _add_model(written)
-    words = "go on with the model; lines of a file that it has learned from are passed over"
-    _flag(written, "--resume", help=words)
+    words = "continue to train the model; lines of a file that it has read are skipped"
+    _add_flag(written, "--resume", help=words)
     words = "write the model every N rows, and at the end (default 100000)"
-    _number(written, "--checkpoint", default=100_000, help=words)
+    _add_number(written, "--checkpoint", default=100_000, help=words)
     words = "print a line every N rows (default: after 1, 2, 4, ... 1024, then a quarter more)"
-    _number(written, "--every", help=words)
-    words = "a table of the rows: the line, what was predicted before learning, and the target"
+    _add_number(written, "--every", help=words)
+    words = (
+        "write a table with the line, the prediction before learning, and the target of each row"
+    )
     written.add_argument("--predictions", metavar="FILE", help=words)
 
 
-def _add_online(learning: Any) -> None:
+def _add_online(learning: Options) -> None:
     learning.add_argument(
         "--learner",
         choices=LEARNERS,
-        help="mirror descent on labels (the default), the perceptron, or mirror descent on numbers",
+        help="mirror: mirror descent for labels (the default); perceptron; regressor: mirror "
+        "descent for numbers",
     )
     learning.add_argument(
         "--norm",
         choices=("l2,2", "l2,1", "l1,1", "trace"),
-        help="what is small in the weights: all (l2,2), features shared by the classes (l2,1), "
-        "entries (l1,1), or the rank (trace); default l2,2, for the perceptron l2,1",
+        help="norm that keeps the weights small (l2,2), uses few features shared by the classes "
+        "(l2,1), few weights (l1,1) or a low rank (trace); default l2,2, for the perceptron l2,1",
     )
     learning.add_argument(
         "--loss",
         choices=tuple(dict.fromkeys((*LOSSES["mirror"], *LOSSES["regressor"]))),
-        help="of labels logistic (the default), margin or hinge; of numbers squared (the default) "
-        "and the others",
+        help="for labels logistic (the default), margin or hinge; for numbers squared (the "
+        "default) or one of the others",
     )
     learning.add_argument(
         "--learning-rate",
         choices=("auto", "feature", "adaptive", "anytime", "fixed"),
-        help="how steps are chosen (default auto)",
+        help="rule for the step size (default auto)",
     )
-    learning.add_argument("--eta0", metavar="A", type=types.positive, help="the step size")
-    words = "largest norm of the weights"
-    learning.add_argument("--radius", metavar="R", type=types.positive, help=words)
-    words = "take columns as they are, not from their mean so far and in units of what was seen"
-    _flag(learning, "--no-scale", help=words)
-    _flag(learning, "--average", help="predict by the average of all weights so far")
-    words = "hash names, of which ever new ones come, into N columns; numbers count from zero"
-    _number(learning, "--hash", help=words)
+    learning.add_argument("--eta0", metavar="A", type=types.parse_positive, help="the step size")
+    words = "limit on the norm of the weights"
+    learning.add_argument("--radius", metavar="R", type=types.parse_positive, help=words)
+    words = "use columns as they are, without centring and scaling them by the rows so far"
+    _add_flag(learning, "--no-scale", help=words)
+    _add_flag(learning, "--average", help="predict with the average of all weights so far")
+    words = "hash feature names into N columns, for ever new names; numbers are not centred"
+    _add_number(learning, "--hash", help=words)
 
 
-def _add_advise(commands: Any) -> None:
-    words = "compare norms, and say which to use and why"
-    made = _command(commands, "advise", words, examples.ADVISE)
-    _add_table(made)
-    comparing = made.add_argument_group("comparing")
-    words = "rows to compare norms on, at most (default 2000)"
-    _number(comparing, "--rows", kind=types.enough, default=2000, help=words)
-    words = "draws rows and folds (default 0)"
-    _number(comparing, "--seed", kind=types.whole, default=0, help=words)
-    _add_report(made.add_argument_group("what is written"), "advice")
-    made.set_defaults(pool="columns")
+def _add_advise(commands: Commands) -> None:
+    words = "compare norms, and recommend one with the reasons"
+    advise = _add_command(commands, "advise", words, examples.ADVISE)
+    _add_table(advise)
+    comparing = advise.add_argument_group("comparing")
+    words = "largest number of rows to compare norms on (default 2000)"
+    _add_number(comparing, "--rows", type=types.parse_rows, default=2000, help=words)
+    words = "seed of the choice of rows and folds (default 0)"
+    _add_number(comparing, "--seed", type=types.parse_whole, default=0, help=words)
+    _add_report(advise.add_argument_group("output"), "advice")
+    advise.set_defaults(pool="columns")
 
 
-def _add_demo(commands: Any) -> None:
-    demo = _command(commands, "demo", "find the few pixels that tell ten digits apart")
+def _add_demo(commands: Commands) -> None:
+    demo = _add_command(commands, "demo", "find the few pixels that tell ten digits apart")
     place = "mixnorm-demo"
     demo.add_argument("--output", "-o", metavar="FOLDER", default=place, help=f"default: {place}")
 
 
-def _add_completion(commands: Any) -> None:
+def _add_completion(commands: Commands) -> None:
     completion = commands.add_parser(
         "completion",
         help="print a script that completes commands and options in your shell",
@@ -297,7 +308,7 @@ def _add_completion(commands: Any) -> None:
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """Raise :class:`UsageError` for what cannot work, before any time is spent on it."""
+    """Raise :class:`UsageError` for options that cannot work, before any file is read."""
     if options.command == "stream":
         _check_stream(options)
     written = _WRITTEN.get(options.command, ())
@@ -306,12 +317,15 @@ def check_options(options: argparse.Namespace) -> None:
             _check_place(getattr(options, name), f"--{name}")
     _check_distinct(options, written)
     if getattr(options, "file", None) == "-" and "model" in written and options.model is None:
-        raise UsageError("a table from standard input has no name; give --model FILE")
+        raise UsageError("a table from standard input has no file name; give --model FILE")
+    for name in getattr(options, "keep", ()):
+        if name == "prediction" or name.startswith("probability "):
+            raise UsageError(f"--keep {name}: the output has its own column of that name")
     if getattr(options, "pool", None) == "pieces" and options.max_inputs is not None:
         raise UsageError("--max-inputs cannot limit --pool pieces: each piece reads all columns")
     if getattr(options, "nested", False) and options.command == "fit" and options.features:
         raise UsageError(
-            "--nested measures the choice of the size, and --features leaves nothing to choose; "
+            "--nested measures how well the size is chosen, but --features fixes the size; "
             "leave one of them out"
         )
     overlap = set(getattr(options, "category", ())) & set(getattr(options, "number", ()))
@@ -320,7 +334,7 @@ def check_options(options: argparse.Namespace) -> None:
 
 
 def _check_stream(options: argparse.Namespace) -> None:
-    """Raise for options of ``mixnorm stream`` that cannot be; standard input is the default."""
+    """Raise for options of ``mixnorm stream`` that cannot work; set the default file."""
     if options.file is None:
         if sys.stdin is None or sys.stdin.isatty():
             raise UsageError("name a FILE, or send rows through a pipe")
@@ -330,12 +344,13 @@ def _check_stream(options: argparse.Namespace) -> None:
         for name in (*learning, "average", "hash", "drop", "category", "number"):
             if getattr(options, name):
                 option = name.replace("_", "-")
-                raise UsageError(f"--{option} cannot be changed with --resume: the model says")
+                raise UsageError(f"--{option} cannot be changed with --resume: the model fixes it")
         return
     learner = options.learner or "mirror"
     for name in ("loss", "learning_rate", "eta0", "radius"):
         if learner == "perceptron" and getattr(options, name) is not None:
-            raise UsageError(f"--{name.replace('_', '-')} has no meaning for --learner perceptron")
+            option = name.replace("_", "-")
+            raise UsageError(f"--{option} does not apply to --learner perceptron")
     if options.loss is not None and options.loss not in LOSSES[learner]:
         fitting = ", ".join(LOSSES[learner])
         raise UsageError(
@@ -357,7 +372,7 @@ def _check_place(place: str, option: str) -> None:
 
 
 def _check_distinct(options: argparse.Namespace, written: tuple[str, ...]) -> None:
-    """Raise if what is written would replace what is read, or what else is written."""
+    """Raise if an output file is also read, or is also another output."""
     places = {
         name: getattr(options, name)
         for name in ("file", "model", *written)
@@ -366,7 +381,8 @@ def _check_distinct(options: argparse.Namespace, written: tuple[str, ...]) -> No
     for name in written:
         for other, place in places.items():
             if other != name and name in places and _same_file(places[name], place):
-                raise UsageError(f"--{name} {places[name]} would replace {_SPOKEN[other]}")
+                what = "table" if other == "file" else other
+                raise UsageError(f"--{name} {places[name]} would replace the {what}")
 
 
 _WRITTEN = {
@@ -374,12 +390,6 @@ _WRITTEN = {
     "fit": ("model", "report"),
     "predict": ("output",),
     "stream": ("model", "predictions"),
-}
-_SPOKEN = {
-    "file": "the table",
-    "model": "the model",
-    "report": "the report",
-    "predictions": "the predictions",
 }
 
 

@@ -1,4 +1,4 @@
-"""What the texts of options stand for; a text that fits nothing is refused."""
+"""Parsers of option values; they refuse a text that does not fit."""
 
 from __future__ import annotations
 
@@ -7,58 +7,57 @@ import math
 from functools import partial
 
 
-def _integer(text: str, least: int) -> int:
+def _parse_integer(text: str, least: int) -> int:
     try:
         number = int(text)
     except ValueError:
         number = least - 1
     if number < least:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least {least}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
     return number
 
 
-count = partial(_integer, least=1)
-whole = partial(_integer, least=0)
-folds = partial(_integer, least=2)
-enough = partial(_integer, least=20)  # rows that norms can be compared on
+parse_whole = partial(_parse_integer, least=0)
+parse_count = partial(_parse_integer, least=1)
+parse_folds = partial(_parse_integer, least=2)
+parse_rows = partial(_parse_integer, least=20)  # norms cannot be compared on fewer rows
 
 
-def alpha(text: str) -> float:
-    """Return a number of at least 0."""
+def _parse_float(text: str) -> float:
+    """Return a finite number of at least 0, or NaN for any other text."""
     try:
         number = float(text)
     except ValueError:
-        number = math.nan
-    if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 0")
-    return number
+        return math.nan
+    return number if 0 <= number < math.inf else math.nan
 
 
-def penalty(text: str) -> float | str:
+def parse_alpha(text: str) -> float | str:
     """Return a number of at least 0, or ``auto``."""
     if text == "auto":
         return text
-    try:
-        return alpha(text)
-    except argparse.ArgumentTypeError:
+    number = _parse_float(text)
+    if math.isnan(number):
         message = f"{text!r} is neither 'auto' nor a finite number of at least 0"
-        raise argparse.ArgumentTypeError(message) from None
-
-
-def positive(text: str) -> float:
-    """Return a number above 0."""
-    number = alpha(text)
-    if not number:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+        raise argparse.ArgumentTypeError(message)
     return number
 
 
-def delimiter(text: str) -> str:
+def parse_positive(text: str) -> float:
+    """Return a number above 0."""
+    number = _parse_float(text)
+    if not number > 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a finite number above 0")
+    return number
+
+
+def parse_delimiter(text: str) -> str:
     """Return one character, which may be given by its name."""
     named = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
     char = named.get(text, text)
     if len(char) != 1 or char in '"\r\n' or not char.isascii():
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no single character; give one, or tab, comma, semicolon, space, pipe"
+            f"{text!r} is not a delimiter; give one ASCII character, or tab, comma, semicolon, "
+            "space, pipe"
         )
     return char

@@ -1,29 +1,29 @@
-"""Errors of a stream: the learner's, those of guessing without features, and where they rise."""
+"""Errors of a stream: those of the learner, those of guessing without features, and rises."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
+from mixnorm.losses import SCALAR, Loss, as_loss
 
-# Rows of the blocks whose errors are compared, each with the blocks of that size before it.
+# Rows of the blocks whose errors are compared with those of earlier blocks of the same size.
 _BLOCKS = (500, 5_000, 50_000)
 _MOST_BLOCKS = 10
-# Blocks before one that is compared: mistakes have a known spread, losses show it by many.
+# Least number of earlier blocks: mistakes have a known spread, but that of losses is estimated.
 _LEAST_BLOCKS = {"classification": 2, "regression": 8}
-# Standard errors that a rise must have. Half a million blocks would show one such by chance.
-_SURE = 5.0
-# What a rise is at least, relative to the error before.
+# Least size of a rise in standard errors. Half a million blocks show about one by chance.
+_STANDARD_ERRORS_OF_RISE = 5.0
+# Least ratio of the error to the earlier one.
 _LEAST_RISE = {"classification": 1.1, "regression": 1.5}
-# Blocks for which a rise has to last.
+# Number of blocks for which a rise must last.
 _LASTING = {"classification": 1, "regression": 2}
-_MOST_RISES = 100
+_MOST_RISES_KEPT = 100
 _NEW_LEVEL: dict[str, Any] = {"cost": 0.0, "rows": 0, "blocks": [], "worse": []}
 
 
@@ -34,9 +34,9 @@ class Rise:
     Parameters
     ----------
     first, last : int
-        Rows of the block whose error is larger, counted from 1.
+        First and last row with the larger error, counted from 1.
     before, after : float
-        Mean cost of a row in the blocks before it, and in it.
+        Mean cost of a row before the rise, and in these rows.
     """
 
     first: int
@@ -66,23 +66,24 @@ def get_task(estimator: BaseEstimator) -> str:
 
 
 def name_error(estimator: BaseEstimator) -> str:
-    """Return what is measured before each row is learned from."""
+    """Return the name of the error that is measured before each row is learned from."""
     if get_task(estimator) == "classification":
         return "error rate"
     return "RMSE" if estimator.loss == "squared" else f"mean {estimator.loss} loss"
 
 
 def compute_mean_cost(word: str, rows: int, cost: float) -> float:
-    """Return the error over so many rows that cost so much."""
+    """Return the error over a number of rows with this total cost."""
     if not rows:
         return math.nan
-    return math.sqrt(2.0 * cost / rows) if word == "RMSE" else cost / rows  # half the square
+    # The squared loss is half the square.
+    return math.sqrt(2.0 * cost / rows) if word == "RMSE" else cost / rows
 
 
 class CommonestGuess:
-    """Guesses the class that most rows so far have.
+    """A guesser of the commonest class so far.
 
-    The first row is no mistake, as it is none of a learner that knows of no other class.
+    The first row does not count as a mistake, as it does not for a learner without classes.
 
     Examples
     --------
@@ -95,7 +96,7 @@ class CommonestGuess:
 
     def __init__(self, counts: dict[Any, int] | None = None) -> None:
         self.counts = dict(counts or {})
-        # Of classes that are as common, the one that was so first: a rival must be ahead.
+        # Among equally common classes the first to become so wins: a rival must be ahead.
         self._best = max(self.counts, key=self.counts.__getitem__, default=None)
 
     def cost(self, labels: Sequence[Any]) -> float:
@@ -110,13 +111,13 @@ class CommonestGuess:
         return float(wrong)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is needed to go on; the guess comes first."""
+        """Return the state to resume from; the class to guess comes first."""
         names = sorted(self.counts, key=lambda label: label != self._best)
         return {"counts": {label: self.counts[label] for label in names}}
 
 
 class MeanGuess:
-    """Guesses the mean of the targets so far; the first costs nothing, as it does the estimator.
+    """A guesser of the mean target so far; the first row costs nothing, as for the estimator.
 
     Examples
     --------
@@ -124,10 +125,8 @@ class MeanGuess:
     3.0
     """
 
-    def __init__(self, loss: Any, mean: float = 0.0, rows: int = 0) -> None:
-        from mixnorm import losses
-
-        self._loss: Any = losses.as_loss(loss, losses.SCALAR)
+    def __init__(self, loss: str | Loss, mean: float = 0.0, rows: int = 0) -> None:
+        self._loss: Any = as_loss(loss, SCALAR)
         self._mean, self._rows = mean, rows
 
     def cost(self, targets: Sequence[float]) -> float:
@@ -143,16 +142,16 @@ class MeanGuess:
         return float(self._loss.value_and_residual(np.asarray(guesses)[:, None], given, each)[0])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is needed to go on."""
+        """Return the state to resume from."""
         return {"mean": self._mean, "rows": self._rows}
 
 
 class Rises:
-    """Finds rows from which on the error is larger than before: the rows may have changed.
+    """A detector of rows from which the error is larger, because the data may have changed.
 
-    Rows are cut into blocks of several sizes. The error of a block is compared with that of the
-    blocks of its size before it, ten at most, of which none is older than the last rise. A few
-    rows may have most of the loss of numbers; there a rise has to last for two blocks.
+    Rows are cut into blocks of several sizes. The error of a block is compared with that of up to
+    ten earlier blocks of its size, none older than the last rise. In regression a few rows may have
+    most of the loss, so a rise must last for two blocks.
 
     Parameters
     ----------
@@ -182,11 +181,11 @@ class Rises:
         self.found = list(found or [])
 
     def after(self, rows: int) -> int:
-        """Return the row at which the next block ends."""
+        """Return the number of rows at the end of the next block."""
         return self._start + ((rows - self._start) // _BLOCKS[0] + 1) * _BLOCKS[0]
 
     def add(self, rows: int, cost: float) -> None:
-        """Add the cost of the block of the smallest size that ends at a row."""
+        """Add the cost of the smallest block that ends at this number of rows."""
         for size, level in zip(_BLOCKS, self._levels, strict=True):
             level["cost"] += cost
             level["rows"] += _BLOCKS[0]
@@ -198,7 +197,7 @@ class Rises:
                 self._compare(rows, new, size, level)
 
     def _compare(self, rows: int, new: float, size: int, level: dict[str, Any]) -> None:
-        """Compare the block that ends at a row with those before."""
+        """Compare the block that ends at this number of rows with earlier ones."""
         worse = [*level["worse"], new]
         if not self._is_worse(new, size, level["blocks"]):
             level["blocks"] = [*level["blocks"], *worse][-_MOST_BLOCKS:]
@@ -209,8 +208,8 @@ class Rises:
             count = size * len(worse)
             before = float(np.mean(level["blocks"])) / size
             self.found = [*self.found, Rise(rows - count + 1, rows, before, sum(worse) / count)]
-            self.found = self.found[-_MOST_RISES:]
-            # Compare only with what comes: a larger block in progress has rows from before.
+            self.found = self.found[-_MOST_RISES_KEPT:]
+            # Start anew, because larger blocks in progress have rows from before the rise.
             for each in self._levels:
                 each.update(_NEW_LEVEL)
             level["blocks"] = worse
@@ -222,14 +221,14 @@ class Rises:
         if new <= _LEAST_RISE[self._task] * before:
             return False
         if self._task == "regression":
-            return new > before + _SURE * float(np.std(blocks, ddof=1))
+            return new > before + _STANDARD_ERRORS_OF_RISE * float(np.std(blocks, ddof=1))
         rows = size * len(blocks)
         share = (new + sum(blocks)) / (size + rows)
         spread = math.sqrt(share * (1.0 - share) * (1.0 / size + 1.0 / rows))
-        return (new - before) / size > _SURE * spread
+        return (new - before) / size > _STANDARD_ERRORS_OF_RISE * spread
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is needed to go on."""
+        """Return the state to resume from."""
         return {
             "start": self._start,
             "levels": [dict(level) for level in self._levels],
@@ -237,26 +236,26 @@ class Rises:
         }
 
 
-class Account:
-    """What rows cost, each predicted before it was learned from.
+class StreamAccount:
+    """The errors of a stream, each row predicted before it was learned from.
 
     Parameters
     ----------
     estimator : estimator
-        What learns.
+        The learner.
     stored : dict, optional
-        What :meth:`to_dict` returned in an earlier run.
+        The result of :meth:`to_dict` in an earlier run.
 
     Attributes
     ----------
     rows : int
-        Rows learned from.
+        Number of rows learned from.
     cost : float
-        Mistakes, or the sum of losses.
+        Number of mistakes, or sum of losses.
     guess_rows, guess_cost : int, float
-        Rows that were guessed without features, and what that cost.
+        Number of rows guessed without features, and the cost of these guesses.
     next : int
-        Row at which the rows given to :meth:`add` have to end.
+        Number of rows at which a call of :meth:`add` must end.
     """
 
     def __init__(self, estimator: BaseEstimator, stored: dict[str, Any] | None = None) -> None:
@@ -281,20 +280,17 @@ class Account:
 
     @property
     def guess_name(self) -> str:
-        """What is guessed without features."""
+        """The guess without features, in words."""
         return "commonest class so far" if self.task == "classification" else "mean so far"
 
     @property
     def rises(self) -> list[Rise]:
-        """Where the error rose, as it is printed."""
-        return [
-            replace(
-                rise,
-                before=compute_mean_cost(self.word, 1, rise.before),
-                after=compute_mean_cost(self.word, 1, rise.after),
-            )
-            for rise in self._rises.found
-        ]
+        """Rises of the error in the unit in which it is printed."""
+        found = []
+        for rise in self._rises.found:
+            before, after = (compute_mean_cost(self.word, 1, x) for x in (rise.before, rise.after))
+            found.append(Rise(rise.first, rise.last, before, after))
+        return found
 
     @property
     def error(self) -> float:
@@ -303,11 +299,11 @@ class Account:
 
     @property
     def guess_error(self) -> float:
-        """The error so far of guessing without features."""
+        """The error so far of guesses without features."""
         return compute_mean_cost(self.word, self.guess_rows, self.guess_cost)
 
     def add(self, targets: Sequence[Any], cost: float) -> None:
-        """Add rows and what they cost."""
+        """Add the targets of rows, and the cost of their predictions."""
         self.rows += len(targets)
         self.cost += cost
         self._block_cost += cost
@@ -319,7 +315,7 @@ class Account:
             self.next = self._rises.after(self.rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is needed to go on, as plain values."""
+        """Return the state to resume from as plain values."""
         return {
             "cost": self.cost,
             "guess_rows": self.guess_rows,

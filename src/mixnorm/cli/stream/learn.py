@@ -1,4 +1,4 @@
-"""``mixnorm stream``: learn from rows as they come, and be ready to stop at any of them."""
+"""``mixnorm stream``: learn from rows as they arrive, ready to stop after any of them."""
 
 from __future__ import annotations
 
@@ -14,67 +14,59 @@ from mixnorm.cli.screen import Screen, format_error
 from mixnorm.cli.signals import Interrupts
 from mixnorm.cli.stream.predictions import PredictionFile
 from mixnorm.cli.stream.run import StreamRun
-from mixnorm.cli.stream.running import Running, rise_text
+from mixnorm.cli.stream.running import Running, describe_rise
 from mixnorm.exceptions import ModelFileError
 from mixnorm.storage import load
-from mixnorm.tables import RowReader, StreamModel, Task, pluralize
+from mixnorm.tables import RowReader, StreamModel, Task, join_names, pluralize
 
-# Rises of the error that the last lines repeat.
-_MOST_RISES = 3
+# Number of rises of the error that the last lines repeat.
+_RISES_REPEATED = 3
 
 
 def stream(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """Learn from a file or a pipe, a row at a time."""
-    place = _model_to_resume(options) if options.resume else choose_model_path(options)
-    model = _resumed(place, options) if options.resume else _fresh(options)
+    place = choose_model_path(options, resume=options.resume)
+    model = _load_model(place, options) if options.resume else _make_model(options)
     interrupts = Interrupts()
     with interrupts.record():
-        model, reader, skipped = _open(model, options, interrupts)
+        model, reader, skipped = _open_reader(model, options, interrupts)
         with reader, PredictionFile(options, skipped) as predictions:
-            for note in _opening_notes(model, reader, options, skipped):
+            for note in _describe_start(model, reader, options, skipped):
                 screen.remark(note)
             run = StreamRun(model, reader, options, command, place, predictions)
             with Running(screen, run.account, options.every) as running:
                 stopped = run.learn(running, interrupts)
             run.finish(stopped=stopped)
-    _print(run, running, screen, stopped)
+    _print_result(run, running, screen, stopped)
 
 
-def _opening_notes(
+def _describe_start(
     model: StreamModel, reader: RowReader, options: argparse.Namespace, skipped: int
 ) -> list[str]:
-    """Return what is to be said about the rows before they are read."""
+    """Return notes about the source before its rows are read."""
     if not options.resume:
         return reader.notes
     if skipped:
-        verb = "was" if skipped == 1 else "were"
-        return [f"{reader.name}: {pluralize(skipped, 'line')} {verb} learned from before."]
+        return [f"{reader.name}: skipped {pluralize(skipped, 'line')} that an earlier run read."]
     if model.lines and reader.lines.regular:
-        return [f"{reader.name} is not what was learned from before: all is new."]
+        return [f"{reader.name} differs from the earlier file, so all its lines are new."]
     return []
 
 
-def _model_to_resume(options: argparse.Namespace) -> Path:
-    place = Path(options.model or f"{Path(options.file).name.split('.')[0] or 'model'}.mixnorm")
-    if not place.exists():
-        raise UsageError(f"there is no {place} to go on with; leave --resume out to begin")
-    return place
-
-
-def _resumed(place: Path, options: argparse.Namespace) -> StreamModel:
+def _load_model(place: Path, options: argparse.Namespace) -> StreamModel:
     model = load(place)
     if not isinstance(model, StreamModel):
         raise ModelFileError(
-            f"{place} holds a {type(model).__name__}, which mixnorm stream cannot go on with; "
-            "--resume takes what mixnorm stream wrote."
+            f"{place} holds a {type(model).__name__}, which mixnorm stream cannot resume; "
+            "--resume needs a model of mixnorm stream."
         )
     if options.target is not None and options.target != model.target:
         raise UsageError(f"--target {options.target}: the model {place} predicts {model.target!r}")
     return model
 
 
-def _fresh(options: argparse.Namespace) -> StreamModel:
-    """Return a model that has learned nothing."""
+def _make_model(options: argparse.Namespace) -> StreamModel:
+    """Return a model without any training."""
     from mixnorm import estimators
 
     learner = options.learner or "mirror"
@@ -101,16 +93,15 @@ def _fresh(options: argparse.Namespace) -> StreamModel:
     return StreamModel(options.target or "", task, estimator)
 
 
-def _open(
+def _open_reader(
     model: StreamModel, options: argparse.Namespace, interrupts: Interrupts
 ) -> tuple[StreamModel, RowReader, int]:
-    """Return the model, the reader of the rows that are new, and the number of lines before them.
+    """Return the model, a reader of the new rows, and the number of lines before them.
 
-    Where the last line has changed since it was learned from, the model is the one before that
-    line, which was half a row.
+    If the last line was half a row and is longer now, the model is the one before that line.
     """
 
-    def opened() -> RowReader:
+    def open_source() -> RowReader:
         return RowReader(
             options.file,
             model.target or None,
@@ -125,13 +116,12 @@ def _open(
             waiting=interrupts.raise_at_once,
         )
 
-    reader = opened()
+    reader = open_source()
     if not model.target:
-        names = ", ".join(reader.columns[:12])
         reader.close()
-        raise UsageError(
-            "--target is needed" + (f"; {reader.name} has the columns {names}" * bool(names))
-        )
+        names = join_names(reader.columns, 12)
+        has = f"; {reader.name} has the columns {names}" if names else ""
+        raise UsageError(f"--target is missing{has}")
     if not options.resume or not model.lines or not reader.lines.regular:
         return model, reader, 0
     for known in (model, model.before):
@@ -139,66 +129,59 @@ def _open(
             continue
         lines = reader.lines
         if lines.taken <= known.lines and lines.skip(known.lines, known.digest):
-            if not (lines.unfinished and not lines.ahead):  # the last line is a whole one by now
+            if not (lines.unfinished and not lines.ahead):  # the last line is complete by now
                 known = replace(known, before=None)
             return known, reader, known.lines
         reader.close()
-        reader = opened()
+        reader = open_source()
     return model, reader, 0
 
 
-def _print(run: StreamRun, running: Running, screen: Screen, stopped: bool) -> None:
-    """Print what was learned, and what was left out."""
+def _print_result(run: StreamRun, running: Running, screen: Screen, stopped: bool) -> None:
+    """Print the error, the notes, and the files."""
     told = run.facts()
-    for note in _notes(run):
+    for note in _describe_rows(run):
         screen.remark(note)
-    screen.say(_summary(run, told))
-    for rise in run.account.rises[-_MOST_RISES:]:
-        screen.say(rise_text(rise, run.account))
+    screen.say(_describe_error(run, told))
+    for rise in run.account.rises[-_RISES_REPEATED:]:
+        screen.say(describe_rise(rise, run.account))
     kinds = "" if told["classes"] is None else f", {pluralize(told['classes'], 'class', 'classes')}"
     screen.say(f"{pluralize(told['features'], 'feature')}{kinds}.")
     if run.predictions.wanted:
         screen.say(f"Predictions written to {run.options.predictions}.")
     screen.say(f"Model written to {run.place}.")
     if stopped:
-        screen.say(f"Ended after line {told['lines']}; --resume goes on from there.")
+        screen.say(f"Stopped after line {told['lines']}; --resume continues from there.")
     written = {"model": str(run.place), "predictions": run.options.predictions}
     screen.print_json({**told, **written, "course": running.lines, "interrupted": stopped})
 
 
-def _summary(run: StreamRun, told: dict[str, Any]) -> str:
+def _describe_error(run: StreamRun, told: dict[str, Any]) -> str:
     """Return the error in a sentence, beside that of guessing without features."""
     rows, task = pluralize(told["rows"], "row"), told["task"]
     if run.first:
-        rows += f" ({told['new_rows']} of them now)"
+        rows += f" ({told['new_rows']} of them new)"
     wrong = f"{pluralize(told['mistakes'], 'mistake')}, " if task == "classification" else ""
     error, guess = (format_error(told[name], task) for name in ("error", "guess_error"))
-    said = (
+    text = (
         f"{rows}: {wrong}{told['error_name']} {error}, each row predicted before it was learned "
         f"from. Guessing the {told['guess']}: {guess}."
     )
     if told["guess_error"] <= told["error"]:
-        said += " The model does no better."
-    return said
+        text += " The model does no better."
+    return text
 
 
-def _notes(run: StreamRun) -> list[str]:
+def _describe_rows(run: StreamRun) -> list[str]:
     notes, reader = run.encoder.remarks(), run.reader
     if run.unlabelled:
         rows = pluralize(run.unlabelled, "row")
-        notes.append(f"Without a target, hence predicted but not learned from: {rows}.")
-    if reader.n_bad:
-        shown = ", ".join(str(bad.line) for bad in reader.bad)
-        more = ", ..." if reader.n_bad > len(reader.bad) else ""
-        lines = f"lines {shown}{more}; " if reader.n_bad > 1 else ""
-        notes.append(
-            f"Left out, as they could not be read: {pluralize(reader.n_bad, 'row')} ({lines}"
-            f"line {reader.bad[0].line}: {reader.bad[0].reason})."
-        )
+        notes.append(f"Predicted but not learned from, without a target: {rows}.")
+    notes += reader.describe_bad_rows()
     if reader.unfinished:
         line, reason = reader.unfinished
         notes.append(
             f"Line {line}, the last of {reader.name}, has no line break and is not a whole row "
-            f"({reason}). It is not learned from; --resume reads it again."
+            f"({reason}), so it was skipped; --resume reads it again."
         )
     return notes

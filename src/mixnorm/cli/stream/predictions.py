@@ -1,4 +1,4 @@
-"""The table of what ``mixnorm stream`` predicted before it learned from each row."""
+"""The file of predictions that ``mixnorm stream`` makes before it learns from each row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mixnorm.tables import Row
 
 
 class PredictionFile:
-    """The table of what was predicted before each row was learned from, if it is wanted."""
+    """A CSV file of predictions made before learning; without ``--predictions`` there is none."""
 
     _NAMES = ("line", "prediction", "target")
 
@@ -22,7 +22,7 @@ class PredictionFile:
         place = Path(options.predictions)
         again = options.resume and place.is_file() and place.stat().st_size > 0
         if again and skipped:
-            _cut(place, skipped)
+            _truncate_file(place, skipped)
         self._file = place.open("a" if again else "w", newline="", encoding="utf-8")
         self._writer = csv.writer(self._file, lineterminator="\n")
         if not again:
@@ -40,7 +40,7 @@ class PredictionFile:
         self._writer.writerow((row.line, predicted, "" if row.label is None else row.label))
 
     def flush(self) -> None:
-        """Let readers see what was added."""
+        """Flush the file, so that readers see the new rows."""
         if self.wanted:
             try:
                 self._file.flush()
@@ -49,8 +49,8 @@ class PredictionFile:
                 raise
 
 
-def _cut(place: Path, lines: int) -> None:
-    """Take from a table of predictions those of lines that will be learned from again."""
+def _truncate_file(place: Path, lines: int) -> None:
+    """Remove the predictions for lines after ``lines``, which will be predicted again."""
     with place.open("r+b") as file:
         end = len(file.readline())
         for row in file:

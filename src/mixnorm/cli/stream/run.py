@@ -1,4 +1,4 @@
-"""Learning from the rows of a stream: what columns are, errors, and the model that is kept."""
+"""Learning from the rows of a stream: kinds of columns, errors, and the model file."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from typing import Any
 
 from mixnorm import __version__
 from mixnorm.cli.signals import Interrupts
-from mixnorm.cli.stream.account import Account, has_started, read_running_cost
+from mixnorm.cli.stream.account import StreamAccount, has_started, read_running_cost
 from mixnorm.cli.stream.predictions import PredictionFile
 from mixnorm.cli.stream.running import Running
 from mixnorm.exceptions import TableError
 from mixnorm.storage import save
-from mixnorm.tables import DECIDED_AT, Features, Row, RowReader, StreamModel, feature_names
+from mixnorm.tables import Features, Row, RowReader, StreamModel, feature_names
 
-# Seconds of learning after which requests to end are looked at.
-_PAUSE = 0.1
-# More classes than this, and than half of the rows, are no classes.
-_MOST_LABELS = 30
-# New rows after which most entries of a column must have been readable.
-_ENOUGH = 100
-# Rows of JSON lines of which one must have the target.
-_PATIENCE = 1000
+# Seconds of learning between two checks for requests to stop.
+_SECONDS_PER_CHECK = 0.1
+# A target with more labels than this, and more than half the rows, is refused.
+_MOST_STREAM_LABELS = 30
+# New rows after which a column with mostly unreadable entries is refused.
+_ROWS_BEFORE_CHECK = 100
+# Rows of JSON lines after which a target that never occurred is refused.
+_ROWS_BEFORE_TARGET = 1000
 
 
 class StreamRun:
-    """Learns from the rows of a reader, and keeps the state.
+    """A run that learns from the rows of a reader, and its state.
 
     Parameters
     ----------
     model : StreamModel
-        What was learned before.
+        The model to start from.
     reader : RowReader
         The rows.
     options, command : Namespace, sequence of str
-        What was asked for.
+        The options, and the words of the command line.
     place : Path
-        Where the model is written.
+        The model file.
     predictions : PredictionFile
-        Where predictions are written.
+        The file of predictions.
     """
 
     def __init__(
@@ -61,29 +61,29 @@ class StreamRun:
         self.place, self.predictions, self.estimator = place, predictions, model.estimator
         self.began = time.monotonic()
         self.fresh = not has_started(self.estimator)
-        self.account = Account(self.estimator, model.account)
+        self.account = StreamAccount(self.estimator, model.account)
         self.first, self.unlabelled = self.account.rows, 0
         self.hashed = self.estimator.hash_features is not None
         self.labels = set() if self.fresh else set(getattr(self.estimator, "classes_", ()))
-        self.values: set[Any] = set()  # two of the targets, where they are numbers
-        self.kinds = reader.adapted(model.kinds, reader.first_entries())
+        self.values: set[Any] = set()  # two different targets, if they are numbers
+        self.kinds = reader.adapt(model.kinds, reader.first_entries())
         self.encoder = reader.encoder(self.kinds)
         self.before = model.before
-        # Rows from which it is decided what columns are; of older models nothing is known of them.
+        # The rows from which kinds are decided. Files of older versions do not have them.
         self.kept: list[Any] = list(model.first_rows)
-        self.deciding = len(self.kept) == self.first < DECIDED_AT[-1]
-        # These rows may have other columns, or other numbers, than those to come.
+        self.deciding = len(self.kept) == self.first < RowReader.decided_at[-1]
+        # If columns or the style of numbers have changed, these rows do not fit those to come.
         if self.first and (reader.columns != model.columns or self.kinds != model.kinds):
             self.kept, self.deciding = [], False
         self.checked = self.fresh
 
     @property
     def rows(self) -> int:
-        """Rows learned from."""
+        """Number of rows learned from."""
         return self.account.rows
 
     def learn(self, running: Running, interrupts: Interrupts) -> bool:
-        """Learn from all rows, and return whether that was ended by a request."""
+        """Learn from all rows; return whether a request to stop ended this."""
         most, saved = 1, self.rows
         try:
             while not interrupts.requested:
@@ -94,15 +94,18 @@ class StreamRun:
                     return False
                 began = time.monotonic()
                 self._learn(rows)
-                self._check_readable(_ENOUGH)
+                self._check_readable(_ROWS_BEFORE_CHECK)
                 spent = time.monotonic() - began
-                most = max(1, min(2 * most, int(len(rows) * _PAUSE / max(spent, 1e-6)) + 1))
+                most = max(
+                    1,
+                    min(2 * most, int(len(rows) * _SECONDS_PER_CHECK / max(spent, 1e-6)) + 1),
+                )
                 if self.rows:
-                    running.update()
+                    running.print_due()
                 if self.rows - saved >= self.options.checkpoint:
                     self.save()
                     saved = self.rows
-        except KeyboardInterrupt:  # while it waited for rows
+        except KeyboardInterrupt:  # raised only while waiting for rows
             pass
         except (BrokenPipeError, TableError):
             if self.rows > saved and (self.reader.stopped or self.predictions.broken):
@@ -111,39 +114,39 @@ class StreamRun:
         return True
 
     def _check_readable(self, least: int = 0) -> None:
-        """Raise if most of a column cannot be read that could be earlier, after enough rows."""
+        """Raise after enough new rows if a column of the resumed model is mostly unreadable."""
         new = self.rows - self.first + self.unlabelled
         if not self.checked and new >= least:
             self.checked = True
             self.encoder.check_readable(new)
 
-    # What columns are.
+    # Kinds of columns.
 
     def _next_decision(self) -> int:
-        """Return the row at which it is decided next what columns are; far off when it is done."""
+        """Return the number of rows at the next decision on kinds; a far one if all is decided."""
         if not self.deciding:
             return self.rows + int(self.options.checkpoint)
-        return next(rows for rows in DECIDED_AT if rows > self.rows)
+        return next(rows for rows in RowReader.decided_at if rows > self.rows)
 
     def _learn(self, rows: list[Row]) -> None:
-        """Learn from rows; before the last of them it may be time to decide what columns are."""
+        """Learn from rows; before the last of them, decide on kinds if that is due."""
         self._note_last()
         if self.deciding:
             self.kept += [[row.entries, row.label] for row in rows if row.label is not None]
-            if len(self.kept) > self.rows and len(self.kept) in DECIDED_AT:
+            if len(self.kept) > self.rows and len(self.kept) in RowReader.decided_at:
                 self._learn_as_decided(rows[:-1])
                 self._decide()
                 rows = rows[-1:]
         self._learn_as_decided(rows)
         self.predictions.flush()
-        if not self.reader.has_target and self.fresh and self.unlabelled >= _PATIENCE:
+        if not self.reader.has_target and self.fresh and self.unlabelled >= _ROWS_BEFORE_TARGET:
             self.reader.check_target()
 
     def _decide(self) -> None:
-        """Decide what columns are from all rows so far, and learn anew if that changed.
+        """Decide the kinds of columns from all rows so far; if they change, learn anew.
 
-        The state after a row thus depends on the rows up to it, not on how many came at once. The
-        account stays: rows were predicted as they were.
+        The state after a row thus depends on the rows up to it, not on how many came at once.
+        Earlier errors still count, because the rows were predicted with the earlier kinds.
         """
         entries = [entries for entries, _ in self.kept]
         kinds = self.reader.decide(entries, earlier=self.kinds, keep_keys=self.hashed)
@@ -156,16 +159,16 @@ class StreamRun:
             features = self.encoder.encode([entries for entries, _ in again])
             for row, (_, label) in zip(features, again, strict=True):
                 self._partial_fit([row], [label])
-        if len(self.kept) == DECIDED_AT[-1]:
+        if len(self.kept) == RowReader.decided_at[-1]:
             self.kept, self.deciding = [], False
 
     def _note_last(self) -> None:
-        """Keep the state before a row that may be half a row."""
+        """Keep the state before a last row that may be incomplete."""
         self.before = None
         if self.reader.is_last and has_started(self.estimator):
             lines, digest = self.reader.before_last
             self.before = replace(
-                self.stored(),
+                self.make_model(),
                 estimator=copy.deepcopy(self.estimator),
                 lines=lines,
                 digest=digest,
@@ -174,17 +177,19 @@ class StreamRun:
     # Learning.
 
     def _learn_as_decided(self, rows: list[Row]) -> None:
-        """Learn from rows.
+        """Learn from rows with the current kinds.
 
-        All those at once that bring nothing new: a new name or class makes the weights larger,
-        and that must happen at its row, however many rows there are with it.
+        Rows without a new name or class are learned together. A new name or class enlarges the
+        weights, which must happen at its own row, so that the state does not depend on blocks.
         """
         alone = self.predictions.wanted
         together: list[tuple[Features, Any]] = []
         encoded = self.encoder.encode([row.entries for row in rows])
         for row, features in zip(rows, encoded, strict=True):
             if alone:
-                self.predictions.write(row, self._predicted(features))
+                known = has_started(self.estimator)
+                guess = self.estimator.predict([features])[0].item() if known else ""
+                self.predictions.write(row, guess)
             if row.label is None:
                 self.unlabelled += 1
             elif alone or self._is_news(features, row.label):
@@ -223,21 +228,16 @@ class StreamRun:
 
     def _check_labels(self, more: int) -> None:
         rows, count = self.rows + more, len(self.labels)
-        if count > max(_MOST_LABELS, rows // 2):
+        if count > max(_MOST_STREAM_LABELS, rows // 2):
             raise TableError(
                 f"The target {self.model.target!r} has {count} different labels in {rows} rows, "
-                "too many to learn. Choose another column, or --learner regressor for numbers."
+                "which is too many. Choose another column, or --learner regressor for numbers."
             )
 
-    def _predicted(self, features: Features) -> Any:
-        if not has_started(self.estimator):
-            return ""
-        return self.estimator.predict([features])[0].item()
-
-    # What is kept.
+    # The model file.
 
     def finish(self, *, stopped: bool) -> None:
-        """Keep what was learned, or say why there is nothing."""
+        """Write the model, or raise an error that explains why there is none."""
         self._check_readable()
         if not self.rows:
             if stopped:
@@ -248,8 +248,8 @@ class StreamRun:
             if len(values) < 2:
                 kind = "class" if self.model.task == "classification" else "value"
                 raise TableError(
-                    f"The target {self.model.target!r} has only one {kind}, {next(iter(values))}: "
-                    "there is nothing to tell apart."
+                    f"The target {self.model.target!r} has only one {kind}, {next(iter(values))}; "
+                    "learning needs two."
                 )
         self.save()
 
@@ -258,18 +258,18 @@ class StreamRun:
         reader.check_target()
         if self.unlabelled:
             return f"The target {self.model.target!r} is missing in every row."
-        bad = [*reader.bad, *([reader.unfinished] if reader.unfinished else [])]
+        bad = reader.bad[0] if reader.bad else reader.unfinished
         if bad:
-            line, reason = bad[0]
+            line, reason = bad
             return f"{reader.name} has no row that can be read; line {line} has {reason}."
         return f"{reader.name} has a header but no rows."
 
     def save(self) -> None:
-        """Write the model file; the old one is there until the new one is whole."""
-        save(replace(self.stored(), before=self.before), self.place)
+        """Replace the model file, once the new one is complete."""
+        save(replace(self.make_model(), before=self.before), self.place)
 
-    def stored(self) -> StreamModel:
-        """Return the model as it is after the last row."""
+    def make_model(self) -> StreamModel:
+        """Return the model after the last row."""
         reader, model, options = self.reader, self.model, self.options
         return StreamModel(
             target=reader.target or model.target,
@@ -289,7 +289,7 @@ class StreamRun:
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return what was learned from and what was measured, as plain values."""
+        """Return facts about the rows and the errors as plain values."""
         estimator, reader, account = self.estimator, self.reader, self.account
         labels = self.model.task == "classification"
         return {

@@ -1,103 +1,89 @@
-"""Errors as they run up: lines now and then, and a live one on a terminal."""
+"""Errors of a stream so far: a line now and then, and a live line on a terminal."""
 
 from __future__ import annotations
 
 import time
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from rich.progress import Progress, TextColumn, TimeElapsedColumn
+from rich.progress import TextColumn, TimeElapsedColumn
 
+from mixnorm.cli.progress import TerminalProgress
 from mixnorm.cli.screen import Screen, format_error
-from mixnorm.cli.stream.account import Account, Rise, compute_mean_cost
+from mixnorm.cli.stream.account import Rise, StreamAccount, compute_mean_cost
 from mixnorm.tables import pluralize
 
-# Rows between two lines are at most this share of all, and at most so many.
-_SHARE = 4
+# The rows between two lines are at most a quarter of all rows, and at most 100,000.
+_ROWS_PER_STEP = 4
 _MOST_STEP = 100_000
-# Lines whose figures are kept.
-_MOST_LINES = 1000
+# Number of lines whose figures are kept for JSON.
+_MOST_FIGURES = 1000
 
 
-class Running:
-    """Prints errors after 1, 2, 4, 8, ... rows, later more often; or every so many.
+class Running(TerminalProgress):
+    """A printer of errors after 1, 2, 4, 8, ... rows, later more often; or every N rows.
 
     Parameters
     ----------
     screen : Screen
-        Where to print.
-    account : Account
-        What rows cost.
+        The screen to print on.
+    account : StreamAccount
+        The errors so far.
     every : int or None
-        Rows between two lines.
+        Number of rows between two lines.
 
     Attributes
     ----------
     next : int
-        Rows after which there is something to print.
+        Number of rows at the next line.
     lines : list of dict
         The figures of the last lines.
     """
 
-    def __init__(self, screen: Screen, account: Account, every: int | None) -> None:
-        self._screen, self._account, self._every = screen, account, every
+    def __init__(self, screen: Screen, account: StreamAccount, every: int | None) -> None:
+        super().__init__(
+            screen,
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            redirect_stdout=screen.out.is_terminal,
+        )
+        self._account, self._every = account, every
         self._first, self._titled = account.rows, False
         self._rise = account.rises[-1:]
         self._began = time.monotonic()
         self._mark()
         self.next = self._after(account.rows)
         self.lines: list[dict[str, Any]] = []
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            TimeElapsedColumn(),
-            console=screen.err,
-            transient=True,
-            redirect_stdout=screen.out.is_terminal,
-            disable=screen.quiet or not screen.err.is_terminal,
-        )
-        self._live = self._progress.add_task("waiting for rows", total=None)
-
-    def __enter__(self) -> Self:
-        self._progress.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.__exit__(kind, error, trace)
+        self._live = self.add_task("waiting for rows", total=None)
 
     def _after(self, rows: int) -> int:
-        """Return the number of rows of the next line.
+        """Return the number of rows at the next line.
 
-        A change of the rows is to be seen: lines come after a quarter more rows at the latest.
+        It is at most a quarter larger, so that a change of the rows can be seen.
         """
         step = self._every
         if step is None:
             if rows < 1 << 10:
                 return 1 << rows.bit_length()
-            step = min(_round(rows // _SHARE), _MOST_STEP)
+            step = min(_round_down(rows // _ROWS_PER_STEP), _MOST_STEP)
         return (rows // step + 1) * step
 
     def _mark(self) -> None:
-        """Note where the next line begins."""
+        """Remember the state from which the next line is measured."""
         account = self._account
         self._last = (account.rows, account.cost, account.guess_rows, account.guess_cost)
 
-    def update(self) -> None:
-        """Print, if it is time to."""
+    def print_due(self) -> None:
+        """Print a line if it is due."""
         account = self._account
         if account.rows >= self.next:
             self._add_line()
             self.next = self._after(account.rows)
         rise = account.rises[-1:]
         if rise and rise != self._rise and not self._screen.quiet:
-            self._screen.say(rise_text(rise[0], account))
+            self._screen.say(describe_rise(rise[0], account))
         self._rise = rise
-        if not self._progress.disable:
-            self._progress.update(
+        if not self.disable:
+            self.update(
                 self._live,
                 description=f"{pluralize(account.rows, 'row')}, {account.word} "
                 f"{self._text(account.error)}, {self._speed()} rows/s",
@@ -115,7 +101,7 @@ class Running:
                 word, account.guess_rows - guess_rows, account.guess_cost - guess_cost
             ),
         }
-        self.lines = [*self.lines[-_MOST_LINES + 1 :], line]
+        self.lines = [*self.lines[-_MOST_FIGURES + 1 :], line]
         if not self._screen.quiet:
             self._print(line)
         self._mark()
@@ -146,22 +132,22 @@ class Running:
         return f"{(self._account.rows - self._first) / seconds:.0f}" if seconds > 0 else "-"
 
 
-def rise_text(rise: Rise, account: Account) -> str:
-    """Return in a sentence that the error rose."""
+def describe_rise(rise: Rise, account: StreamAccount) -> str:
+    """Return a sentence about a rise of the error."""
     before, after = (format_error(error, account.task) for error in (rise.before, rise.after))
     word = account.word if account.word.isupper() else account.word.capitalize()
     return (
-        f"{word} rose from {before} to {after} at rows {rise.first} to {rise.last}: the rows may "
+        f"{word} rose from {before} to {after} in rows {rise.first} to {rise.last}; the data may "
         "have changed."
     )
 
 
-def _round(number: int) -> int:
-    """Return 1, 2 or 5 times a power of ten, the largest that is no larger.
+def _round_down(number: int) -> int:
+    """Return the largest number up to this one that is 1, 2 or 5 times a power of ten.
 
     Examples
     --------
-    >>> [_round(number) for number in (1, 4, 5, 19, 99, 200)]
+    >>> [_round_down(number) for number in (1, 4, 5, 19, 99, 200)]
     [1, 2, 5, 10, 50, 200]
     """
     power = int(10 ** (len(str(number)) - 1))

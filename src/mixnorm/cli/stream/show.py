@@ -1,43 +1,49 @@
-"""What ``mixnorm predict`` and ``mixnorm show`` do with a model of ``mixnorm stream``."""
+"""``mixnorm predict`` and ``mixnorm show`` for models that ``mixnorm fit`` did not make."""
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from mixnorm.cli.arguments.parser import STREAM_FORMATS, UsageError
 from mixnorm.cli.held_out import mean_error
 from mixnorm.cli.screen import Screen, format_error
+from mixnorm.cli.summary import error_name, select_plain_parameters
 from mixnorm.exceptions import TableError
-from mixnorm.tables import Row, RowReader, StreamModel, pluralize
+from mixnorm.tables import RowReader, StreamModel, join_names, pluralize
 
-_BLOCK = 10_000
-_MOST_SHOWN = 20
+_ROWS_PER_BLOCK = 10_000
+_STRONGEST_SHOWN = 20
 
 
 @dataclass
-class RowPredictions:
-    """What a model says about rows: columns to write, an error if there are targets, remarks."""
+class PredictedTable:
+    """Columns to write, notes on the table, and the error if the table has its targets."""
 
     columns: dict[str, Any]
+    notes: list[str]
     error: float | None = None
     text: str = ""
-    notes: list[str] = field(default_factory=list)
+
+    def add_probabilities(self, classes: np.ndarray, chances: np.ndarray) -> None:
+        """Add a column for the probabilities of each class."""
+        for label, column in zip(classes, chances.T, strict=True):
+            self.columns[f"probability {label}"] = column
+
+    def set_error(self, error: float, task: str, rows: int) -> None:
+        """Set the error on so many rows, with a sentence about it."""
+        shown = f"{error_name(task)} {format_error(error, task)}"
+        self.error = error
+        self.text = f"The table has the target: {shown} on {pluralize(rows, 'row')}."
 
 
-def predict_rows(model: StreamModel, options: argparse.Namespace) -> RowPredictions:
+def predict_rows(model: StreamModel, options: argparse.Namespace) -> PredictedTable:
     """Predict for the rows of a file, read as ``mixnorm stream`` reads them."""
-    if options.features is not None:
-        raise UsageError(
-            "--features does not apply to a model of mixnorm stream, which uses them all"
-        )
-    if options.probabilities and getattr(model.estimator, "predict_proba", None) is None:
-        raise UsageError(f"--probabilities: a {type(model.estimator).__name__} knows none")
-    if options.format not in (None, *STREAM_FORMATS):
-        raise UsageError(f"--format {options.format} is not for a model of mixnorm stream")
+    _check_options(model, options)
     with RowReader(
         options.file,
         model.target,
@@ -51,103 +57,87 @@ def predict_rows(model: StreamModel, options: argparse.Namespace) -> RowPredicti
         known=model.columns,
         needs_target=False,
     ) as reader:
-        found = _Rows(model, reader, options)
-        while (rows := reader.take(_BLOCK)) is not None:
-            found.add(rows)
-    return found.result()
+        needed = _list_needed_columns(model)
+        _check_columns(reader, model, needed, options.keep)
+        encoder = reader.encoder(reader.adapt(model.kinds, reader.first_entries()))
+        kept: dict[str, list[Any]] = {name: [] for name in options.keep}
+        values, labels, chances = list[Any](), list[Any](), list[np.ndarray]()
+        while (rows := reader.take(_ROWS_PER_BLOCK)) is not None:
+            if not rows:
+                continue
+            features = encoder.encode([row.entries for row in rows])
+            values += model.estimator.predict(features).tolist()
+            labels += [row.label for row in rows]
+            for name, entries in kept.items():
+                entries += [reader.entry(row, name) for row in rows]
+            if options.probabilities:
+                chances.append(model.estimator.predict_proba(features))
+    encoder.check_readable(len(values))
+    found = PredictedTable({**kept, "prediction": values}, _describe_rows(reader, needed))
+    if chances and model.classes is not None:
+        found.add_probabilities(model.classes, np.concatenate(chances))
+    pairs = [pair for pair in zip(values, labels, strict=True) if pair[1] is not None]
+    if pairs:
+        guess, truth = (np.array(part) for part in zip(*pairs, strict=True))
+        found.set_error(mean_error(truth, guess, None, model.task), model.task, len(pairs))
+    return found
 
 
-class _Rows:
-    """Gathers predictions."""
+def _check_options(model: StreamModel, options: argparse.Namespace) -> None:
+    """Raise for options that do not apply to a model of ``mixnorm stream``."""
+    if options.features is not None:
+        raise UsageError(
+            "--features does not apply to a model of mixnorm stream, which uses all features"
+        )
+    if options.probabilities and getattr(model.estimator, "predict_proba", None) is None:
+        kind = type(model.estimator).__name__
+        raise UsageError(f"--probabilities does not apply to a {kind}, which has none")
+    if options.format not in (None, *STREAM_FORMATS):
+        raise UsageError(f"--format {options.format} does not apply to a model of mixnorm stream")
 
-    def __init__(self, model: StreamModel, reader: RowReader, options: argparse.Namespace) -> None:
-        self.model, self.reader = model, reader
-        self.encoder = reader.encoder(reader.adapted(model.kinds, reader.first_entries()))
-        self.kept: dict[str, list[str]] = {name: [] for name in options.keep}
-        self.probable = options.probabilities
-        self.values: list[Any] = []
-        self.chances: list[np.ndarray] = []
-        self.labels: list[Any] = []
-        for name in options.keep:
-            if name == "prediction" or name.startswith("probability "):
-                raise UsageError(f"--keep {name}: the output has a column of that name itself")
-            if reader.columns and name not in reader.columns:
-                raise TableError(f"{reader.name} has no column {name!r}.")
-        if reader.columns and model.columns and not set(reader.columns) & set(self._needed()):
-            raise TableError(f"{reader.name} has none of the columns that the model learned from.")
 
-    def _needed(self) -> list[str]:
-        left_out = {self.model.target, *self.model.dropped}
-        left_out |= {column.name for column in self.model.kinds if column.kind == "left out"}
-        return [name for name in self.model.columns if name not in left_out]
+def _check_columns(
+    reader: RowReader, model: StreamModel, needed: list[str], keep: list[str]
+) -> None:
+    """Raise if the table lacks a column to keep, or all columns that the model needs."""
+    if not reader.columns:
+        return
+    for name in keep:
+        if name not in reader.columns:
+            raise TableError(f"{reader.name} has no column {name!r}.")
+    if model.columns and not set(reader.columns) & set(needed):
+        raise TableError(f"{reader.name} has none of the columns that the model learned from.")
 
-    def add(self, rows: list[Row]) -> None:
-        """Predict for some rows."""
-        if not rows:
-            return
-        features = self.encoder.encode([row.entries for row in rows])
-        self.values += self.model.estimator.predict(features).tolist()
-        self.labels += [row.label for row in rows]
-        for name, entries in self.kept.items():
-            entries += [self.reader.entry(row, name) for row in rows]
-        if self.probable:
-            self.chances.append(self.model.estimator.predict_proba(features))
 
-    def result(self) -> RowPredictions:
-        """Return all that was gathered; raise if most of a column cannot be read."""
-        self.encoder.check_readable(len(self.values))
-        columns: dict[str, Any] = {**self.kept, "prediction": self.values}
-        if self.probable and self.chances and self.model.classes is not None:
-            for label, chances in zip(
-                self.model.classes, np.concatenate(self.chances).T, strict=True
-            ):
-                columns[f"probability {label}"] = chances
-        error, text = self._measured()
-        return RowPredictions(columns, error, text, self._notes())
+def _list_needed_columns(model: StreamModel) -> list[str]:
+    left_out = {model.target, *model.dropped}
+    left_out |= {column.name for column in model.kinds if column.kind == "left out"}
+    return [name for name in model.columns if name not in left_out]
 
-    def _measured(self) -> tuple[float | None, str]:
-        pairs = [
-            (value, label)
-            for value, label in zip(self.values, self.labels, strict=True)
-            if label is not None
-        ]
-        if not pairs:
-            return None, ""
-        if self.model.task == "classification":
-            error, name = float(np.mean([value != label for value, label in pairs])), "error rate"
-        else:
-            guess, truth = np.array(pairs, dtype=np.float64).T
-            error, name = mean_error(truth, guess, None, "regression"), "RMSE"
-        shown = format_error(error, self.model.task)
-        return error, f"The table has the target: {name} {shown} on {pluralize(len(pairs), 'row')}."
 
-    def _notes(self) -> list[str]:
-        notes, reader = list(self.reader.notes), self.reader
-        missing = [name for name in self._needed() if name not in reader.columns]
-        if reader.columns and missing:
-            shown = ", ".join(map(repr, missing[:5])) + (", ..." if len(missing) > 5 else "")
-            notes.append(f"Not in {reader.name}, hence taken as missing in every row: {shown}.")
-        if reader.n_bad:
-            first = reader.bad[0]
-            notes.append(
-                f"Left out, as they could not be read: {pluralize(reader.n_bad, 'row')} "
-                f"(line {first.line}: {first.reason})."
-            )
-        if reader.unfinished:
-            line, reason = reader.unfinished
-            notes.append(f"Left out, as it is not a whole row: line {line}, the last ({reason}).")
-        return notes
+def _describe_rows(reader: RowReader, needed: list[str]) -> list[str]:
+    """Return sentences about columns that are missing and rows that cannot be read."""
+    notes = list(reader.notes)
+    missing = [repr(name) for name in needed if name not in reader.columns]
+    if reader.columns and missing:
+        shown = join_names(missing, 5)
+        notes.append(f"Not in {reader.name}, so taken as missing in every row: {shown}.")
+    notes += reader.describe_bad_rows()
+    if reader.unfinished:
+        line, reason = reader.unfinished
+        notes.append(f"Left out because it is not a whole row: line {line}, the last ({reason}).")
+    return notes
 
 
 def show_stream(model: StreamModel, place: str, size: int, screen: Screen) -> None:
-    """Say what a model of ``mixnorm stream`` is."""
+    """Describe a model of ``mixnorm stream``."""
     estimator, facts = model.estimator, {**model.facts, "bytes": size}
     kind = type(estimator).__name__
     classes = None if model.classes is None else [str(label) for label in model.classes]
     screen.say(f"{place}: {kind}, predicts {model.target!r} ({model.task}), learns from streams.")
     if classes is not None:
-        screen.say(f"{pluralize(len(classes), 'class', 'classes')}: {_first(classes)}")
-    names = _largest(estimator, list(estimator.vocabulary_))
+        screen.say(f"{pluralize(len(classes), 'class', 'classes')}: {join_names(classes, 10)}")
+    names = _find_largest(estimator, list(estimator.vocabulary_))
     count = pluralize(int(estimator.n_features_in_), "feature" if names else "column")
     _say_largest(count if names else f"Names are hashed into {count}", names, screen)
     if "error" in facts:
@@ -171,8 +161,8 @@ def show_stream(model: StreamModel, place: str, size: int, screen: Screen) -> No
     screen.print_json({**facts, **about})
 
 
-def show_other(estimator: Any, place: str, size: int, screen: Screen) -> None:
-    """Say what an estimator saved from Python is, which has no path."""
+def show_other(estimator: BaseEstimator, place: str, size: int, screen: Screen) -> None:
+    """Describe an estimator that was saved from Python and has no path."""
     kind, outputs = type(estimator).__name__, {}
     for name in ("classes", "tasks"):
         values = getattr(estimator, f"{name}_", None)
@@ -182,26 +172,22 @@ def show_other(estimator: Any, place: str, size: int, screen: Screen) -> None:
     learns = "" if rounds is None else ", learns from streams"
     screen.say(f"{place}: {kind}, saved from Python{learns}.")
     for name, values in outputs.items():
-        screen.say(f"{len(values)} {name}: {_first(values)}")
-    kernels = _heaviest_kernels(estimator)
+        screen.say(f"{len(values)} {name}: {join_names(values, 10)}")
+    kernels = _list_heaviest_kernels(estimator)
     if kernels:
         screen.say("Kernels with the largest weights: " + ", ".join(kernels))
     n_features = int(estimator.n_features_in_)
     columns = getattr(estimator, "feature_names_in_", range(n_features))
-    names = _largest(estimator, list(getattr(estimator, "vocabulary_", columns)))
+    names = _find_largest(estimator, list(getattr(estimator, "vocabulary_", columns)))
     _say_largest(pluralize(n_features, "feature"), names, screen)
     rows = "The" if rounds is None else f"{pluralize(rounds, 'row')} learned from; the"
     screen.say(f"{rows} file has {size:,} bytes.")
-    plain = (str, int, float, bool, type(None))
-    parameters = estimator.get_params(deep=False)
     screen.print_json(
         {
             "estimator": kind,
             **({} if rounds is None else {"rows": rounds}),
             "features": n_features,
-            "parameters": {
-                key: part for key, part in parameters.items() if isinstance(part, plain)
-            },
+            "parameters": select_plain_parameters(estimator),
             **outputs,
             **({"kernels": kernels} if kernels else {}),
             "strongest": names,
@@ -210,36 +196,30 @@ def show_other(estimator: Any, place: str, size: int, screen: Screen) -> None:
     )
 
 
-def _first(values: list[str]) -> str:
-    """Return the first ten values in a line."""
-    return ", ".join(values[:10]) + (", ..." if len(values) > 10 else "")
-
-
 def _say_largest(count: str, names: list[str], screen: Screen) -> None:
-    """Say how many features there are, and which have the largest weights."""
+    """Print the number of features and the names of those with the largest weights."""
     screen.say(f"{count}; those with the largest weights:" if names else f"{count}.")
     if names:
         screen.say("  " + ", ".join(names))
 
 
-def _heaviest_kernels(estimator: Any) -> list[str]:
-    """Return the names of the kernels with the largest weights, in order; none if it has none."""
+def _list_heaviest_kernels(estimator: BaseEstimator) -> list[str]:
+    """Return the names of the kernels with the largest weights, in order of weight."""
     weights = np.asarray(getattr(estimator, "kernel_weights_", []))
-    order = np.argsort(-weights, kind="stable")[:_MOST_SHOWN]
+    order = np.argsort(-weights, kind="stable")[:_STRONGEST_SHOWN]
     return [estimator.kernel_names_[place] for place in order if weights[place] > 0.0]
 
 
-def _largest(estimator: Any, names: list[Any]) -> list[str]:
-    """Return those of the names that have the largest weights, in order."""
+def _find_largest(estimator: BaseEstimator, names: list[Any]) -> list[str]:
+    """Return the names of the features with the largest weights, in order of weight."""
     weights = getattr(estimator, "coef_", None)
     if not names or weights is None:
         return []
     weights = np.atleast_2d(weights)[:, : len(names)]
-    if (
-        getattr(estimator, "classes_", None) is not None and len(weights) > 1
-    ):  # scores count relative to others
+    # Only differences between the scores of classes matter.
+    if getattr(estimator, "classes_", None) is not None and len(weights) > 1:
         weights = weights - weights.mean(axis=0)
-    largest = np.max(np.abs(weights), initial=0.0) or 1.0  # whose square may be infinite
+    largest = np.max(np.abs(weights), initial=0.0) or 1.0  # squares might overflow
     sizes = np.linalg.norm(weights / largest, axis=0)
-    order = np.argsort(-sizes, kind="stable")[:_MOST_SHOWN]
+    order = np.argsort(-sizes, kind="stable")[:_STRONGEST_SHOWN]
     return [str(names[place]) for place in order]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mixnorm._files import written_whole
+from mixnorm._files import write_atomically
 
 _TASKS = ("classification", "regression")
 
@@ -285,5 +285,5 @@ class Report:
         path : path-like
             The file, which is replaced if it exists.
         """
-        with written_whole(path) as file:
+        with write_atomically(path) as file:
             file.write(self.to_html().encode("utf-8"))

@@ -14,23 +14,23 @@ from typing import Any
 from mixnorm._array import Array, device_of, epsilon, namespace, tiny
 from mixnorm.engines._core.curvature import CurvatureFactor
 from mixnorm.engines._core.lbfgs import History
-from mixnorm.engines._core.orthant import Orthant, shrunk
+from mixnorm.engines._core.orthant import Orthant, shrink
 from mixnorm.engines.penalties import Penalty, Ridge
 from mixnorm.losses import SmoothLoss
 from mixnorm.pools import Curvature
 
-# With more rows than this, one curvature model serves all outputs: the steps that one each would
-# save cost less than the models.
-_WIDE = 512
+# With more columns than this, one curvature model serves all outputs: a model for each output would
+# save steps, but cost more than these steps.
+_COLUMNS_FOR_SHARED_MODEL = 512
 
 
 @dataclass(frozen=True)
-class Problem:
-    """What stays fixed while columns come and go."""
+class CorrectionProblem:
+    """The loss, the targets and the penalty, which stay fixed while columns come and go."""
 
     loss: SmoothLoss
     target: Any
-    weight: Any
+    weight: Array
     n_outputs: int
     alpha: float
     max_iter: int
@@ -38,32 +38,32 @@ class Problem:
 
     @property
     def new_ridge(self) -> float:
-        """Curvature of the penalty in weights that are zero."""
+        """The curvature of the penalty in weights that are zero."""
         return self.alpha * self.penalty.curvature_at_zero(self.n_outputs)
 
     @property
     def kink(self) -> float:
-        """What a gradient must exceed to move a weight from zero."""
+        """The magnitude that a gradient must exceed to move a weight from zero."""
         return self.alpha * self.penalty.kink
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a corrective step ended: ``gap`` estimates what is left to gain."""
+    """How a corrective step ended; ``gap`` estimates how far the objective can still fall."""
 
     iterations: int
     gap: float
     converged: bool
 
-    def after(self, earlier: Outcome) -> Outcome:
-        """Return this outcome with the iterations of an earlier step added."""
-        return replace(self, iterations=self.iterations + earlier.iterations)
+    def plus(self, iterations: int) -> Outcome:
+        """Return this outcome with the iterations of earlier steps added."""
+        return replace(self, iterations=self.iterations + iterations)
 
 
 class Support:
-    """The chosen columns, their weights, and the scores and residual these give."""
+    """The chosen columns and their weights, with the scores and the residual of these."""
 
-    def __init__(self, problem: Problem, fit_intercept: bool, capacity: int) -> None:
+    def __init__(self, problem: CorrectionProblem, fit_intercept: bool, capacity: int) -> None:
         self.problem = problem
         weight = problem.weight
         self._xp = xp = namespace(weight)
@@ -71,7 +71,8 @@ class Support:
         self._epsilon, self._tiny = epsilon(weight), tiny(weight)
         n_samples, n_outputs = weight.shape[0], problem.n_outputs
         self._buffer = xp.empty((capacity + fit_intercept, n_samples), **self._options)
-        self.size = int(fit_intercept)
+        #: The row of the first column: those before are of the intercept.
+        self.first = self.size = int(fit_intercept)
         if fit_intercept:
             self._buffer[0, :] = 1.0
         self.has_intercept = fit_intercept
@@ -82,37 +83,38 @@ class Support:
         self._age = 0
         self._scanned: tuple[int, Any] | None = None
         self.rescore()
-        #: Gradients below this are rounding errors of the empty model's residual.
+        #: Gradients below this are no larger than the rounding errors of the first residual.
         self.noise = 64.0 * self._epsilon * float(xp.sum(xp.abs(self.residual)))
 
     @property
     def design(self) -> Any:
-        """The chosen columns, one per row."""
+        """The intercept, if there is one, and the chosen columns, one per row."""
         return self._buffer[: self.size, :]
 
     @property
+    def column_weights(self) -> Any:
+        """The weights without those of the intercept."""
+        return self.weights[self.first :, :]
+
+    @property
     def objective(self) -> float:
-        """Weighted mean loss plus penalty."""
-        return self.value + self._penalty(self.weights)
+        """The weighted mean loss plus the penalty."""
+        return self.value + self._penalise(self.weights)
 
     def rescore(self) -> None:
-        """Compute scores, loss and residual afresh from the weights."""
-        xp, problem = self._xp, self.problem
-        if self.size:
-            scores = (self.weights.T @ self.design).T
-        else:
-            shape = (problem.n_outputs, problem.weight.shape[0])
-            scores = xp.zeros(shape, **self._options).T
-        self.scores = scores
+        """Compute the scores, the loss and the residual from the weights."""
+        problem = self.problem
+        self.scores = (self.weights.T @ self.design).T  # zeros where there are no rows
         self.value, self.residual = problem.loss.value_and_residual(
-            scores, problem.target, problem.weight
+            self.scores, problem.target, problem.weight
         )
 
-    def centred(self, rows: Any) -> tuple[Any, Any]:
-        """Return ``rows`` less their weighted means, and these; as they are without an intercept.
+    def centre(self, rows: Array) -> tuple[Any, Any]:
+        """Return ``rows`` less their weighted means, and the means.
 
-        A free intercept makes the two problems one, but a column whose mean is large beside its
-        spread is nearly the intercept's, which the solver would have to tell apart.
+        With a free intercept both forms have the same solutions. But a column whose mean is large
+        beside its spread is nearly constant, and the solver would have to tell it from the
+        intercept. Without an intercept the rows come back as they are, with zeros for means.
         """
         if not self.has_intercept:
             return rows, self._xp.zeros((rows.shape[0],), **self._options)
@@ -120,10 +122,11 @@ class Support:
         return rows - means[:, None], means
 
     def centred_residual(self) -> Any:
-        """Return the residual that any column has the same product with as its centred self.
+        """Return the residual less its sum, shared out among the rows by their weights.
 
-        The intercept is solved to a tolerance only; what is left of its gradient, times a large
-        mean, would pass for the gradient of a column.
+        Its product with a column does not depend on the mean of the column. The plain residual
+        does not sum to zero, as the intercept is solved to a tolerance only, and its sum times a
+        large mean would look like a gradient.
         """
         if not self.has_intercept:
             return self.residual
@@ -136,20 +139,20 @@ class Support:
             return self._xp.zeros((self.problem.n_outputs,), **self._options)
         return self.weights[0, :] - self._offsets[1:] @ self.weights[1:, :]
 
-    def start_from(self, intercept: Any) -> None:
-        """Set the intercept, given for columns that are not centred."""
+    def start_from(self, intercept: Array) -> None:
+        """Set the intercept, which is given for columns that are not centred."""
         if self.has_intercept:
             shift = intercept - self.intercept()
             first = (self.weights[0, :] + shift)[None, :]
-            self.weights = self._xp.concat([first, self.weights[1:, :]])
+            self.weights = self._xp.concat([first, self.column_weights])
         self.rescore()
 
     def append(
-        self, atom: Any, rows: Any, weights: Any | None = None, offset: Any | None = None
+        self, atom: Any, rows: Array, weights: Array | None = None, offset: Array | None = None
     ) -> None:
         """Add the columns of ``atom``, one per row of ``rows``.
 
-        Their weights are zero if not given; ``offset`` is what was subtracted from them.
+        ``weights`` are zero by default, and so is ``offset``, which was subtracted from the rows.
         """
         xp, start = self._xp, self.size
         stop = start + rows.shape[0]
@@ -159,7 +162,7 @@ class Support:
             self._buffer = grown
         self._buffer[start:stop, :] = rows
         self.size = stop
-        if start <= _WIDE < stop:
+        if start <= _COLUMNS_FOR_SHARED_MODEL < stop:
             self._factor = None
         if self._factor is not None:
             self._factor.extend(self.design, self.problem.new_ridge)
@@ -172,15 +175,15 @@ class Support:
         self.weights = xp.concat([self.weights, weights], axis=0)
 
     def columns(self, atom: Any) -> tuple[Any, Any]:
-        """Return the centred columns of a chosen atom, and what was subtracted from them."""
+        """Return the centred columns of a chosen atom, and their means."""
         block = self.blocks[atom]
         return self._buffer[block, :], self._offsets[block]
 
     def branch(self, *, own_room: bool = False) -> Support:
-        """Return a support to go on with; this one stays as it is.
+        """Return a copy to go on with; this support stays as it is.
 
-        Both share the chosen columns and the room for more: only one may grow, unless the other
-        has ``own_room``.
+        The two share the memory of the columns, so that only one of them may grow. With
+        ``own_room`` the copy has memory of its own.
         """
         other = copy.copy(self)
         other.blocks = dict(self.blocks)
@@ -191,7 +194,7 @@ class Support:
         return other
 
     def without(self, atom: Any) -> Support:
-        """Return a copy that lacks ``atom``; the other weights stand as they were."""
+        """Return a copy without ``atom``; the other weights are unchanged."""
         other = copy.copy(self)
         xp, gone = self._xp, self.blocks[atom]
         width = gone.stop - gone.start
@@ -210,15 +213,16 @@ class Support:
         other.rescore()
         return other
 
-    def promised_drop(self, rows: Any, gradient: float) -> float:
-        """Return how far the objective falls at least when new ``rows`` come in at their best.
+    def promised_drop(self, rows: Array, gradient: float) -> float:
+        """Return a lower bound on the fall of the objective when new ``rows`` come in.
 
-        The step of length ``s`` against the signs of the gradient moves no score by more than
-        ``s m``, where ``m`` adds up the largest magnitudes of the new columns; with an intercept,
-        which takes up a constant, half their ranges. Minimising the upper bound
-        ``-s ||G||_1 + s^2 (b m^2 + alpha width c)``, with ``c`` of the penalty (``k`` for a ridge),
-        gives the drop; for scaled columns, a soft-max loss and no penalty it is at least the
-        ``||G||_1^2 / 4`` of Theorem 2. The gradient is less what kinks of the penalty take.
+        A step of length ``s`` against the signs of the gradient ``G`` moves no score by more than
+        ``s m``, where ``m`` adds up the largest magnitudes of the new columns. With an intercept,
+        which takes up constants, ``m`` adds up half their ranges. The bound minimises
+        ``-s ||G||_1 + s^2 (b m^2 + alpha width c)``, where ``b`` is of the loss and ``c`` of the
+        penalty (``k`` for a ridge). For scaled columns, a soft-max loss and no penalty it is at
+        least ``||G||_1^2 / 4`` (:eq:`round-drop`). ``gradient`` is ``||G||_1``, less what the kinks
+        of the penalty take from it.
         """
         problem, xp = self.problem, self._xp
         used = xp.where(problem.weight > 0, rows, xp.zeros_like(rows[:, :1]))
@@ -235,7 +239,8 @@ class Support:
     def correct(self, tol: float, scale: float, goal: float = math.inf) -> Outcome:
         """Minimise over all weights until about ``tol * max(objective, scale)`` is left to gain.
 
-        The objective falls to ``goal`` first, unless rounding forbids.
+        Iterations go on at least until the objective is at most ``goal``, unless rounding prevents
+        it. Steps are those of L-BFGS around the curvature model (:eq:`curvature-blocks`).
         """
         if self.size == 0:
             return Outcome(0, 0.0, True)
@@ -258,7 +263,9 @@ class Support:
                 break
             moved = self._line_search(step, slope, objective, orthant)
             self._age += 1
-            if moved is None and stalled:  # even a fresh model finds no descent: rounding rules
+            if (
+                moved is None and stalled
+            ):  # even a new model finds no descent: only rounding is left
                 return Outcome(iteration, gap, gap <= max(tol, 1e-3) * max(objective, scale))
             stalled = moved is None
             objective, previous, before = self.objective, gradient, orthant
@@ -267,70 +274,65 @@ class Support:
             if fresh or (orthant is not None and not orthant.same_as(before)):
                 history = self._history(orthant)
             elif moved is not None:
-                self._remember(history, moved, gradient - previous, orthant)
+                change = gradient - previous
+                if orthant is not None:  # only free weights count
+                    change = self._xp.where(orthant.free, change, self._xp.zeros_like(change))
+                history.record(self._xp.reshape(moved, (-1,)), self._xp.reshape(change, (-1,)))
         return Outcome(self.problem.max_iter, gap, False)
 
     def gradient(self) -> Any:
         """Return the gradient of the loss and the smooth part of the penalty in the weights."""
-        gradient, first = self.design @ self.residual, int(self.has_intercept)
-        gradient[first:, :] += self.problem.alpha * self.problem.penalty.gradient(
-            self.weights[first:, :]
-        )
+        gradient, problem = self.design @ self.residual, self.problem
+        gradient[self.first :, :] += problem.alpha * problem.penalty.gradient(self.column_weights)
         return gradient
 
     def slope(self) -> Any:
-        """Return the gradient of the objective; with kinks, in directions that weights can go."""
+        """Return the gradient of the objective; at kinks, along directions in which it falls."""
         gradient, orthant = self._slopes()
         return gradient if orthant is None else orthant.slope
 
-    def slope_at_zero(self, rows: Any) -> Any:
-        """Return the same for weights of new ``rows``, which are zero."""
+    def slope_at_zero(self, rows: Array) -> Any:
+        """Return the same for the weights of new ``rows``, which are zero."""
         gradient, kink = rows @ self.residual, self.problem.kink
-        return shrunk(gradient, kink) if kink > 0.0 else gradient
+        return shrink(gradient, kink) if kink > 0.0 else gradient
 
     def removal_costs(self) -> dict[Any, float]:
-        """Return for each atom the predicted rise of the objective if it were dropped."""
+        """Return for each atom how far the objective would rise without it (:eq:`removal-cost`)."""
         factor = self.curvature(fresh=True)
         return {
             atom: factor.removal_cost(self.weights, block) for atom, block in self.blocks.items()
         }
 
     def curvature(self, fresh: bool = False) -> CurvatureFactor:
-        """Return the curvature model, rebuilt if it is missing or if ``fresh`` is asked for."""
+        """Return the curvature model, rebuilt if it is missing, or with ``fresh`` if it is old."""
         self._refresh_if(1 if fresh else math.inf)
         return self._factor  # type: ignore[return-value]  # never None now
 
     def set_alpha(self, alpha: float) -> None:
-        """Change the weight of the penalty; the weights stay as they are."""
+        """Change the weight of the penalty; the weights of the columns are unchanged."""
         self.problem = replace(self.problem, alpha=alpha)
         if self._factor is not None:
-            self._factor = copy.copy(self._factor)  # which other supports may share
-            self._factor.set_ridge(self._model_ridge)
+            self._factor = copy.copy(self._factor)  # other supports may share it
+            self._factor.set_ridge(self._ridge)
 
-    def penalty_value(self) -> float:
-        """Return the penalty of the weights, without its own weight ``alpha``."""
-        return self.problem.penalty.value(self.weights[int(self.has_intercept) :, :])
-
-    def determined(self) -> float:
+    def count_determined(self) -> float:
         """Return the number of weights that the data determine (:eq:`evidence-count`)."""
         problem, xp = self.problem, self._xp
-        first = int(self.has_intercept)
-        if problem.kink > 0.0:  # weights that are zero are held there
-            weights = self.weights[first:, :]
-            count = float(xp.sum(xp.astype(weights != 0.0, weights.dtype)))
+        if problem.kink > 0.0:  # the penalty holds weights at zero
+            count = float(xp.count_nonzero(self.column_weights))
         else:
-            count = self.curvature().determined(self._model_ridge)
+            count = self.curvature().count_determined(self._ridge)
             if self.curvature().n_factors == 1:
                 count *= problem.n_outputs
-        if problem.loss.shift_invariant:  # of the weights of a row, all but one count
+        if problem.loss.shift_invariant:  # all weights of a row but one count
             count *= (problem.n_outputs - 1) / problem.n_outputs
         return count
 
     def scan_curvature(self) -> Curvature:
-        """Return what a pool needs to tell the gains of Newton steps on its atoms.
+        """Return the second derivatives from which a pool estimates gains (:eq:`score-statistic`).
 
-        The second derivatives are those of the model when it was last twice as small or less: they
-        change slowly, and a pool that has seen them need not go over its columns again.
+        They are computed again only when the number of atoms has doubled: they change slowly, and a
+        pool that gets the same ones need not read its columns again.
         """
         problem, size = self.problem, len(self.blocks)
         if self._scanned is None or not self._scanned[0] <= size < 2 * max(1, self._scanned[0]):
@@ -345,57 +347,52 @@ class Support:
         )
 
     def loss_per_error(self) -> float:
-        """Return the loss over the sum of all magnitudes of the residual."""
+        """Return the loss divided by the sum of the magnitudes of the residual."""
         return self.value / (float(self._xp.sum(self._xp.abs(self.residual))) + self._tiny)
 
     def forget_curvature(self) -> None:
-        """Have the curvature model made anew when needed, as suits many columns to come at once."""
+        """Drop the curvature model, which costs less than extending it by many columns."""
         self._factor = None
 
     @property
     def _ridge(self) -> Any:
-        """Curvature of the penalty in each row, or in each output and row."""
-        xp, problem, first = self._xp, self.problem, int(self.has_intercept)
+        """The curvature of the penalty in each row; by output too, where models are by output."""
+        xp, problem, first = self._xp, self.problem, self.first
         if problem.penalty.constant_curvature:
             ridge = xp.full((self.size,), problem.new_ridge, **self._options)
             ridge[:first] = 0.0
             return ridge
-        bends = problem.alpha * problem.penalty.curvature(self.weights[first:, :])
+        bends = problem.alpha * problem.penalty.curvature(self.column_weights)
         free = xp.zeros((first, problem.n_outputs), **self._options)
-        return xp.concat([free, bends]).T
+        ridge = xp.concat([free, bends]).T
+        return xp.mean(ridge, axis=0) if self.size > _COLUMNS_FOR_SHARED_MODEL else ridge
 
-    @property
-    def _model_ridge(self) -> Any:
-        """The same for the curvature model, which may be one for all outputs."""
-        ridge = self._ridge
-        wide = self.size > _WIDE and ridge.ndim == 2
-        return self._xp.mean(ridge, axis=0) if wide else ridge
-
-    def _penalty(self, weights: Any) -> float:
+    def _penalise(self, weights: Array) -> float:
+        """Return the penalty of some weights."""
         problem = self.problem
-        if problem.alpha == 0.0:  # weights may be as large as they like
+        if problem.alpha == 0.0:  # the penalty of very large weights may overflow
             return 0.0
-        return problem.alpha * problem.penalty.value(weights[int(self.has_intercept) :, :])
+        return problem.alpha * problem.penalty.value(weights[self.first :, :])
 
     def _refresh_if(self, age: float) -> bool:
-        """Rebuild the curvature model if it is missing, or if ``age`` steps old and changing."""
+        """Rebuild the curvature model if it is missing, or out of date after ``age`` steps."""
         loss = self.problem.loss
         constant = loss.constant_curvature and self.problem.penalty.constant_curvature
         stale = self._age >= age and not constant
         if self._factor is not None and not stale:
             return False
         curvature = loss.curvature(self.residual, self.problem.target, self.problem.weight)
-        if self.size > _WIDE:
+        if self.size > _COLUMNS_FOR_SHARED_MODEL:
             curvature = self._xp.mean(curvature, axis=1, keepdims=True)
-        self._factor = CurvatureFactor(self.design, curvature, self._model_ridge)
+        self._factor = CurvatureFactor(self.design, curvature, self._ridge)
         self._age = 0
         return True
 
     def _doubts(self) -> bool:
-        """Rebuild an old curvature model before its word on what is left to gain is taken.
+        """Rebuild an old curvature model before its estimate of the gap ends the step.
 
-        Where the penalty is linear and the loss flat, it may say far too little. Squares bend
-        everywhere, and need no second look.
+        Where the penalty is linear and the loss is flat, an old model may give a gap that is far
+        too small. A penalty of squares is curved everywhere.
         """
         return self.problem.penalty.degree < 2 and self._refresh_if(1)
 
@@ -405,41 +402,33 @@ class Support:
         if self.problem.kink == 0.0:
             return gradient, None
         kinks = self._xp.full((self.size, 1), self.problem.kink, **self._options)
-        kinks[: int(self.has_intercept), :] = 0.0
+        kinks[: self.first, :] = 0.0
         return gradient, Orthant(self.weights, gradient, kinks)
 
     def _step(
         self, history: History, gradient: Array, orthant: Orthant | None
     ) -> tuple[Any, float]:
-        """Return the step to subtract, and how steeply the objective falls along it."""
+        """Return the step to subtract, and the slope of the objective along it."""
         xp = self._xp
         slopes = gradient if orthant is None else orthant.slope
         flat = xp.reshape(slopes, (-1,))
-        direction = history.direction(flat)
-        step = xp.reshape(direction, gradient.shape)
+        step = xp.reshape(history.direction(flat), gradient.shape)
         if orthant is not None:
-            step = orthant.aligned(step)
-            direction = xp.reshape(step, (-1,))
-        return step, float(flat @ direction)
-
-    def _remember(self, history: History, moved: Any, change: Any, orthant: Orthant | None) -> None:
-        """Tell the history how the gradient changed along a step; only free weights count."""
-        xp = self._xp
-        if orthant is not None:
-            change = xp.where(orthant.free, change, xp.zeros_like(change))
-        history.record(xp.reshape(moved, (-1,)), xp.reshape(change, (-1,)))
+            step = orthant.align(step)
+        return step, float(flat @ xp.reshape(step, (-1,)))
 
     def _history(self, orthant: Orthant | None) -> History:
+        """Return an empty history around the present curvature model."""
         xp, shape, factor = self._xp, self.weights.shape, self.curvature()
         mean = xp.full((shape[1],), 1.0 / shape[1], **self._options)
         if orthant is None:
             whole = None
         else:
-            factor = factor.restricted(orthant.free.T)
+            factor = factor.restrict(orthant.free.T)
             # A row with a weight that stays at zero cannot move by a constant.
             whole = xp.astype(xp.all(orthant.free, axis=1), self.weights.dtype)
 
-        def solve(vector: Any) -> Any:
+        def solve(vector: Array) -> Any:
             step = factor.solve(xp.reshape(vector, shape))
             if self.problem.loss.shift_invariant:  # steps of mean zero over outputs lose nothing
                 shift = step @ mean
@@ -449,9 +438,9 @@ class Support:
         return History(solve)
 
     def _line_search(
-        self, step: Any, slope: float, objective: float, orthant: Orthant | None
+        self, step: Array, slope: float, objective: float, orthant: Orthant | None
     ) -> Any | None:
-        """Move against ``step`` as far as the objective falls enough; return the move, or None."""
+        """Move against ``step`` until the objective falls enough; return the move, or None."""
         problem = self.problem
         noise = 4.0 * self._epsilon * abs(objective)
         length, along = 1.0, None
@@ -459,7 +448,7 @@ class Support:
             move = -length * step
             weights = self.weights + move
             if orthant is not None:
-                weights = orthant.landed(weights)
+                weights = orthant.land(weights)
                 move = weights - self.weights
                 slope = max(0.0, -float(self._xp.sum(orthant.slope * move)) / length)
             if along is None or orthant is not None:  # else the scores move in proportion
@@ -469,7 +458,7 @@ class Support:
             value, residual = problem.loss.value_and_residual(
                 scores, problem.target, problem.weight
             )
-            reached = value + self._penalty(weights)
+            reached = value + self._penalise(weights)
             if reached <= objective - 1e-4 * length * slope + noise:
                 self.weights, self.scores = weights, scores
                 self.value, self.residual = value, residual
@@ -481,10 +470,8 @@ class Support:
         return None
 
     def _settle(self) -> None:
-        """Subtract from each row the constant that costs least, which the loss does not see."""
+        """Shift each row by the constant that makes the penalty least; the loss does not change."""
         problem = self.problem
         if problem.loss.shift_invariant and problem.alpha > 0 and not problem.penalty.least_at_mean:
-            first = int(self.has_intercept)
-            weights = self.weights[first:, :]
-            weights = weights - problem.penalty.shift(weights)
-            self.weights = self._xp.concat([self.weights[:first, :], weights])
+            weights = self.column_weights - problem.penalty.shift(self.column_weights)
+            self.weights = self._xp.concat([self.weights[: self.first, :], weights])

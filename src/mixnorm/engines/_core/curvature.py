@@ -2,30 +2,31 @@
 
 The Hessian of a soft-max loss in the weights of the chosen columns ``B`` is
 ``sum_i w_i (diag p_i - p_i p_i^T) (x) x_i x_i^T``. Its diagonal blocks, one per output, are
-weighted Gram matrices ``A_c = B diag(v_c) B^T``. Their Cholesky factors precondition the corrective
-step far better than Böhning's uniform bound once the model is confident on most rows (a third to a
-tenth of the iterations), and cost little because they are extended as columns come. They only shape
-the steps, so that a share of the samples is enough. A loss whose curvature is shared by all outputs
-(squared) needs one factor only.
+weighted Gram matrices ``A_c = B diag(v_c) B^T`` (:eq:`curvature-blocks`). Their Cholesky factors
+precondition the corrective step. Once the model is confident on most rows, this takes a third to a
+tenth of the iterations that Böhning's uniform bound takes. The factors cost little, as they are
+extended when columns come in. They only shape the steps, so that some of the samples are enough. A
+loss whose curvature all outputs share (squared) needs one factor only.
 """
 
 from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from mixnorm._array import Array, device_of, epsilon, is_numpy, namespace, tiny
 
-# Weighted copies of a block of samples are sized to stay in the second-level cache; those of other
-# libraries, mostly on a device, to be few and to fit in its memory.
-_BLOCK_ENTRIES = 1 << 17
-_BLOCK_ENTRIES_THERE = 1 << 26
-# A model built on this many samples points as well as one built on all of them: with twice as many
-# or more, that many are drawn, the same ones in every fit.
-_SAMPLES = 8192
+# Entries of a weighted copy of a block of samples: few enough for the second-level cache, and for
+# other libraries, mostly on a device, enough for few blocks that fit into its memory.
+_ENTRIES_PER_WEIGHTED_BLOCK = 1 << 17
+_ENTRIES_PER_WEIGHTED_BLOCK_ON_DEVICE = 1 << 26
+# The steps of a model built on this many samples are as good as those of one built on all samples.
+# Where there are at least twice as many, this many are drawn, the same ones in every fit.
+_SAMPLES_PER_MODEL = 8192
 
 
 class CurvatureFactor:
@@ -36,22 +37,23 @@ class CurvatureFactor:
     design : array of shape (n_rows, n_samples)
         The chosen columns, one per row.
     curvature : array of shape (n_samples, n_factors)
-        Weights of the samples, one column per output or a single shared one.
+        Weights of the samples: one column per output, or a single column for all outputs.
     ridge : array of shape (n_rows,) or (n_outputs, n_rows)
-        Added to the diagonal: the second derivative of the penalty, zero for the intercept.
+        The second derivative of the penalty, zero for the intercept. It is added to the diagonal.
     """
 
-    def __init__(self, design: Any, curvature: Array, ridge: Any) -> None:
+    def __init__(self, design: Array, curvature: Array, ridge: Array) -> None:
         size, n_samples = design.shape
-        used = max(_SAMPLES, min(32 * size, 2 * (_SAMPLES + size)))
-        self._samples = _drawn(n_samples, used, design) if n_samples >= 2 * used else None
+        used = max(_SAMPLES_PER_MODEL, min(32 * size, 2 * (_SAMPLES_PER_MODEL + size)))
+        self._samples = _draw_samples(n_samples, used, design) if n_samples >= 2 * used else None
         self._curvature = curvature.T
-        self._weights = self._sampled(self._curvature)
+        self._weights = self._take_samples(self._curvature)
         if self._samples is not None:
             self._weights = self._weights * (n_samples / used)
-        gram = _gram(self._sampled(design), self._weights)
-        self._gram = gram
-        self._unseen = self._missed(design, namespace(gram).linalg.diagonal(gram))
+        sampled = self._take_samples(design)
+        self._gram = _gram(sampled, self._weights, sampled)
+        seen = namespace(design).linalg.diagonal(self._gram)
+        self._unseen = self._unseen_curvature(design, seen)
         self.set_ridge(ridge)
 
     @property
@@ -59,15 +61,15 @@ class CurvatureFactor:
         """One, or one per output."""
         return int(self._inverse.shape[0])
 
-    def set_ridge(self, ridge: Any) -> None:
-        """Factor anew for another penalty; the weighted Gram matrices stay as they are."""
+    def set_ridge(self, ridge: Array) -> None:
+        """Factor again for another penalty; the weighted Gram matrices are unchanged."""
         self._inverse = _inverse_cholesky(self._gram, ridge + self._unseen)
 
-    def determined(self, ridge: Any) -> float:
-        """Return how many weights the data determine, the others being held by the penalty.
+    def count_determined(self, ridge: Array) -> float:
+        """Return the number of weights that the data determine, not the penalty.
 
-        A weight with the share ``s`` of its curvature from the penalty counts as ``1 - s``: the
-        trace of ``A (A + R)^{-1}`` over the rows of positive ``ridge``, summed over the factors
+        A weight counts as ``1 - s`` where the share ``s`` of its curvature comes from the penalty:
+        the trace of ``A (A + R)^{-1}`` over the rows of positive ``ridge``, summed over the factors
         (:eq:`evidence-count`).
         """
         xp = namespace(self._inverse)
@@ -84,61 +86,55 @@ class CurvatureFactor:
             return inverse[0, ...].T @ (inverse[0, ...] @ gradient)
         return (inverse.mT @ (inverse @ gradient.T[:, :, None]))[:, :, 0].T
 
-    def extend(self, design: Any, ridge: float) -> None:
-        """Grow the factors to all rows of ``design``, whose first rows they cover already."""
+    def extend(self, design: Array, ridge: float) -> None:
+        """Extend the factors, which cover the first rows of ``design``, to all its rows.
+
+        The new rows of a factor follow from the old ones (:eq:`cholesky-row`).
+        """
         xp = namespace(design)
         size = self._inverse.shape[1]
         new = design[size:, :]
         cross, corner = self._cross(design[:size, :], new), self._cross(new, new)
         solved = self._inverse @ cross.mT
-        factors, width = self._inverse.shape[0], corner.shape[1]
-        options = {"dtype": design.dtype, "device": device_of(design)}
         seen = xp.linalg.diagonal(corner)
-        unseen = self._missed(new, seen)
+        unseen = self._unseen_curvature(new, seen)
         small = _inverse_cholesky(corner - solved.mT @ solved, ridge + unseen, seen)
-        grown = xp.zeros((factors, size + width, size + width), **options)
-        grown[:, :size, :size] = self._inverse
-        grown[:, size:, :size] = -(small @ solved.mT @ self._inverse)
-        grown[:, size:, size:] = small
-        self._inverse = grown
-        gram = xp.zeros_like(grown)
-        gram[:, :size, :size] = self._gram
-        gram[:, size:, :size] = cross
-        gram[:, :size, size:] = cross.mT
-        gram[:, size:, size:] = corner
-        self._gram = gram
+        below = -(small @ solved.mT @ self._inverse)
+        self._inverse = _assemble(self._inverse, xp.zeros_like(solved), below, small)
+        self._gram = _assemble(self._gram, cross.mT, cross, corner)
         self._unseen = xp.concat([self._unseen, unseen], axis=1)
 
-    def restricted(self, free: Any) -> CurvatureFactor:
+    def restrict(self, free: Array) -> CurvatureFactor:
         """Return the model for steps that move only the ``free`` weights, ``(n_outputs, n_rows)``.
 
-        Its blocks are those of the free weights alone; ``solve`` gives zero for all others.
+        Its matrices are those of the free weights; ``solve`` returns zero for all others.
         """
         xp = namespace(self._inverse)
         used = xp.astype(free, self._inverse.dtype)
         lower = xp.linalg.inv(self._inverse)
         gram = (lower @ lower.mT) * (used[:, :, None] * used[:, None, :])
         eye = xp.eye(gram.shape[-1], dtype=gram.dtype, device=device_of(gram))
-        gram = gram + eye * (1.0 - used)[:, :, None]  # ones keep the others apart and regular
+        gram = gram + eye * (1.0 - used)[:, :, None]  # ones keep it regular
         other = copy.copy(self)
         other._inverse = _inverse_cholesky(gram, 0.0) * used[:, None, :]
         return other
 
     def gains(
         self,
-        design: Any,
-        blocks: list[Any],
-        gradients: list[Any],
+        design: Array,
+        blocks: list[Array],
+        gradients: list[Array],
         ridge: float,
-        left: Any | None = None,
+        left: Array | None = None,
     ) -> Any:
-        """Return what each block of new rows would gain beyond what the chosen ones still can.
+        """Return the gain of each block of new rows over the chosen ones, by output.
 
-        By output, ``(n_outputs, n_blocks)``. The gain is ``1/2 g^T S^{-1} g`` for the Schur
-        complement ``S`` of the chosen rows, the curvature left to the new rows once the chosen ones
-        follow, and the gradient ``g`` that is left to them once the chosen ones have taken theirs
-        (``left``, which is not zero as the corrective step ends before; None if it is): a copy of a
-        chosen row has neither. Single rows, the usual case, are done all at once.
+        The gains, ``(n_outputs, n_blocks)``, are ``1/2 g^T S^{-1} g`` (:eq:`joint-gain`). ``S`` is
+        the Schur complement of the chosen rows: the curvature of the new rows when the chosen ones
+        follow. ``g`` is the gradient of the new rows after a step on the chosen ones, whose own
+        gradient ``left`` is not zero, as the corrective step ends earlier; None if it is zero. Both
+        vanish for a copy of a chosen row. Blocks of a single row, the usual case, are computed all
+        at once.
         """
         xp = namespace(design)
         if any(block.shape[0] > 1 for block in blocks):
@@ -149,122 +145,127 @@ class CurvatureFactor:
         new, gradient = xp.concat(blocks), xp.concat(gradients).T
         solved = self._inverse @ self._cross(design, new).mT
         if left is not None:
-            gradient = gradient - self._taken(solved, left)
-        part = self._sampled(new)
+            gradient = gradient - self._explained_gradient(solved, left)
+        part = self._take_samples(new)
         corner = self._weights @ (part * part).T
         bend = corner - xp.sum(solved * solved, axis=1)
-        floor = 32.0 * epsilon(design) * corner + ridge + tiny(design) + self._missed(new, corner)
+        floor = 32.0 * epsilon(design) * corner + ridge + tiny(design)
+        floor = floor + self._unseen_curvature(new, corner)
         bend = xp.where(bend > 0.0, bend, xp.zeros_like(bend)) + floor
         return 0.5 * gradient * gradient / bend
 
-    def _taken(self, solved: Any, left: Any) -> Any:
-        """Return by output how the gradient in the new rows falls as the chosen ones follow."""
+    def _explained_gradient(self, solved: Any, left: Array) -> Any:
+        """Return by output how far the gradient of new rows falls in a step on the chosen ones."""
         return (solved.mT @ (self._inverse @ left.T[:, :, None]))[:, :, 0]
 
     def _block_gain(
-        self, design: Any, new: Any, gradient: Array, ridge: float, left: Any | None
+        self, design: Array, new: Array, gradient: Array, ridge: float, left: Array | None
     ) -> Any:
+        """Return the gain of one block of new rows, by output."""
         xp = namespace(design)
         solved, corner = self._inverse @ self._cross(design, new).mT, self._cross(new, new)
         if left is not None:
-            gradient = gradient - self._taken(solved, left).T
+            gradient = gradient - self._explained_gradient(solved, left).T
         seen = xp.linalg.diagonal(corner)
-        inverse = _inverse_cholesky(
-            corner - solved.mT @ solved, ridge + self._missed(new, seen), seen
-        )
+        unseen = self._unseen_curvature(new, seen)
+        inverse = _inverse_cholesky(corner - solved.mT @ solved, ridge + unseen, seen)
         step = inverse @ gradient.T[:, :, None]
         return 0.5 * xp.sum(step * step, axis=(1, 2))
 
-    def _missed(self, rows: Any, seen: Any) -> Any:
-        """Return the curvature of ``rows`` that the samples in use fail to show.
+    def _unseen_curvature(self, rows: Array, seen: Array) -> Any:
+        """Return the curvature of ``rows`` that the samples in use do not show.
 
-        Zero for most rows. A row that is large on few samples, all or most of them skipped, would
-        otherwise look flat and be given a step without bound.
+        It is zero for most rows. A row that is large on few samples only, most of which are not in
+        use, would otherwise look flat and get a step without bound.
         """
         xp = namespace(rows)
         if self._samples is None:
             return xp.zeros_like(seen)
         overall = _squares(rows, xp.sum(self._curvature, axis=0)[None, :])[0, :]
-        if not bool(xp.any(overall > 2.0 * xp.sum(seen, axis=0))):  # the usual case, told cheaply
+        if not bool(xp.any(overall > 2.0 * xp.sum(seen, axis=0))):  # the usual case
             return xp.zeros_like(seen)
         total = _squares(rows, self._curvature)
         return xp.where(total > 2.0 * seen, total - seen, xp.zeros_like(seen))
 
-    def _sampled(self, rows: Any) -> Any:
-        """Return the columns of ``rows`` that belong to the samples in use."""
+    def _take_samples(self, rows: Array) -> Any:
+        """Return the entries of ``rows`` at the samples in use."""
         return rows if self._samples is None else namespace(rows).take(rows, self._samples, axis=1)
 
-    def _cross(self, design: Any, new: Any) -> Any:
+    def _cross(self, design: Array, new: Array) -> Any:
         """Return ``new diag(w_c) design^T`` for every factor."""
-        return _gram(self._sampled(design), self._weights, self._sampled(new))
+        return _gram(self._take_samples(design), self._weights, self._take_samples(new))
 
-    def removal_cost(self, weights: Any, block: slice) -> float:
+    def removal_cost(self, weights: Array, block: slice) -> float:
         """Return the predicted rise of the objective when the rows in ``block`` are dropped.
 
         With ``M`` the inverse model, dropping weights ``w`` and re-optimising the rest costs
-        ``1/2 w^T (M_bb)^{-1} w`` (the optimal brain surgeon's formula).
+        ``1/2 w^T (M_bb)^{-1} w``, the formula of the optimal brain surgeon (:eq:`removal-cost`).
         """
         xp = namespace(self._inverse)
         part = self._inverse[:, :, block]
         inner = part.mT @ part
         values = weights[block, :].T[:, :, None]
-        if inner.shape[0] != values.shape[0]:
-            inner = xp.broadcast_to(inner, (values.shape[0], *inner.shape[1:]))
         try:
             return 0.5 * float(xp.sum(values * xp.linalg.solve(inner, values)))
-        except np.linalg.LinAlgError:  # curved beyond the range of floats: not to be dropped
+        except np.linalg.LinAlgError:  # the curvature is beyond the range of floats
             return math.inf
 
 
-def _drawn(n_samples: int, used: int, like: Any) -> Any:
-    """Draw sample numbers: at random, since rows may come in a periodic order; always the same."""
+def _draw_samples(n_samples: int, used: int, like: Array) -> Any:
+    """Draw the numbers of some samples.
+
+    They are random, since rows may have a periodic order, but the same in every fit.
+    """
     chosen = np.sort(np.random.default_rng(0).choice(n_samples, used, replace=False))
     return namespace(like).asarray(chosen, device=device_of(like))
 
 
-def _gram(design: Any, weights: Any, new: Any = None) -> Any:
+def _assemble(upper_left: Array, upper_right: Array, lower_left: Array, lower_right: Array) -> Any:
+    """Return matrices made of four blocks each, ``(n_factors, n_rows, n_columns)``."""
+    xp = namespace(upper_left)
+    upper = xp.concat([upper_left, upper_right], axis=2)
+    return xp.concat([upper, xp.concat([lower_left, lower_right], axis=2)], axis=1)
+
+
+def _gram(design: Array, weights: Array, new: Array) -> Any:
     """Return ``new diag(w_c) design^T`` for every row ``w_c`` of ``weights``.
 
-    ``new`` is ``design`` itself if not given. All factors of a block of samples come from one
-    product of the stacked weighted rows.
+    All factors of a block of samples come from one product of the stacked weighted rows.
     """
     xp = namespace(design)
-    new = design if new is None else new
-    n_samples, width, factors = design.shape[1], new.shape[0], weights.shape[0]
-    step = _block(design, width * factors)
+    width, factors = new.shape[0], weights.shape[0]
     shape = (factors * width, design.shape[0])
     total = xp.zeros(shape, dtype=design.dtype, device=device_of(design))
-    for start in range(0, n_samples, step):
-        stop = min(start + step, n_samples)
-        stacked = weights[:, None, start:stop] * new[None, :, start:stop]
-        total += xp.reshape(stacked, (factors * width, stop - start)) @ design[:, start:stop].T
+    for part in _sample_blocks(design, width * factors):
+        stacked = weights[:, None, part] * new[None, :, part]
+        total += xp.reshape(stacked, (shape[0], part.stop - part.start)) @ design[:, part].T
     return xp.reshape(total, (factors, width, design.shape[0]))
 
 
-def _squares(design: Any, weights: Any) -> Any:
+def _squares(design: Array, weights: Array) -> Any:
     """Return the diagonals of ``_gram``, of shape ``(factors, size)``."""
-    xp = namespace(design)
-    size, n_samples = design.shape
-    step = _block(design, size)
-    total = xp.zeros((weights.shape[0], size), dtype=design.dtype, device=device_of(design))
-    for start in range(0, n_samples, step):
-        stop = min(start + step, n_samples)
-        block = design[:, start:stop]
-        total += weights[:, start:stop] @ (block * block).T
+    xp, shape = namespace(design), (weights.shape[0], design.shape[0])
+    total = xp.zeros(shape, dtype=design.dtype, device=device_of(design))
+    for part in _sample_blocks(design, design.shape[0]):
+        block = design[:, part]
+        total += weights[:, part] @ (block * block).T
     return total
 
 
-def _block(rows: Any, width: int) -> int:
-    """Return how many samples to take at once, with ``width`` entries each."""
-    entries = _BLOCK_ENTRIES if is_numpy(rows) else _BLOCK_ENTRIES_THERE
-    return max(128, entries // max(1, width))
+def _sample_blocks(rows: Array, width: int) -> Iterator[slice]:
+    """Yield ranges of the samples of ``rows``, for work on ``width`` entries per sample."""
+    n_samples, on_host = rows.shape[1], is_numpy(rows)
+    entries = _ENTRIES_PER_WEIGHTED_BLOCK if on_host else _ENTRIES_PER_WEIGHTED_BLOCK_ON_DEVICE
+    step = max(128, entries // max(1, width))
+    for start in range(0, n_samples, step):
+        yield slice(start, min(start + step, n_samples))
 
 
-def _inverse_cholesky(gram: Any, ridge: Any, scale: Any | None = None) -> Any:
+def _inverse_cholesky(gram: Array, ridge: Array | float, scale: Array | None = None) -> Any:
     """Return the inverse of the lower Cholesky factor of ``gram + diag(ridge)``.
 
-    A multiple of machine epsilon times the diagonal (``scale``) is added too, so that duplicate
-    columns give a large but finite step instead of a failure.
+    A multiple of machine epsilon times the diagonal (``scale``) is added, so that copies of a
+    column give a large but finite step instead of a failure.
     """
     xp = namespace(gram)
     diagonal = xp.linalg.diagonal(gram) if scale is None else scale
@@ -282,8 +283,8 @@ def _inverse_cholesky(gram: Any, ridge: Any, scale: Any | None = None) -> Any:
     return eye / xp.sqrt(xp.abs(diagonal) + shift)[..., None]
 
 
-def _try_cholesky(matrix: Any) -> Any | None:
-    """Return the Cholesky factor, or None where the matrix is not numerically positive."""
+def _try_cholesky(matrix: Array) -> Any | None:
+    """Return the Cholesky factor, or None where rounding makes a matrix indefinite."""
     xp = namespace(matrix)
     try:
         lower = xp.linalg.cholesky(matrix)

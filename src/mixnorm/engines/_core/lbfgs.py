@@ -12,14 +12,14 @@ from mixnorm._array import Array, is_numpy, namespace, to_numpy
 
 
 class History:
-    """The last few steps and gradient changes, and the direction they imply.
+    """The last few steps and changes of the gradient, which give the next direction.
 
-    Arrays are flat vectors. ``solve`` applies the inverse-Hessian model that stands in for the
-    usual scaled identity. The two loops of the recursion run over inner products only, so that a
-    direction costs four products with the stacked vectors however long the memory is.
+    Arrays are flat vectors. ``solve`` applies a model of the inverse Hessian, where L-BFGS usually
+    has a scaled identity. The two loops of the recursion run over inner products only, so that a
+    direction costs four products with the stacked vectors, however many there are.
     """
 
-    def __init__(self, solve: Callable[[Any], Any], memory: int = 6) -> None:
+    def __init__(self, solve: Callable[[Array], Any], memory: int = 6) -> None:
         self._solve = solve
         self._memory = memory
         self._steps: Any = None
@@ -34,7 +34,7 @@ class History:
         if self._steps is None:
             return self._solve(gradient)
         if not is_numpy(gradient):
-            return self._direction_there(gradient)
+            return self._direction_on_device(gradient)
         inner, count = self._inner, len(self._inner)
         along = to_numpy(self._steps @ gradient).tolist()
         first = [0.0] * count
@@ -50,36 +50,31 @@ class History:
             second[i] = first[i] - (back[i] + used) / inner[i][i]
         return vector + self._vector(second, gradient) @ self._steps
 
-    def record(self, step: Any, change: Any) -> None:
-        """Add a step and the change of gradient along it, unless curvature is lost in rounding."""
-        if not is_numpy(step):
-            self._record_there(step, change)
+    def record(self, step: Array, change: Array) -> None:
+        """Add a step and the change of the gradient along it, unless it is lost in rounding."""
+        if not is_numpy(step) or not is_numpy(change):
+            self._record_on_device(step, change)
             return
-        xp = namespace(step)
         product = float(step @ change)
         if product <= 1e-10 * math.sqrt(float(step @ step) * float(change @ change)):
             return
-        steps, changes = step[None, :], change[None, :]
-        if self._steps is not None:
-            first = max(0, len(self._inner) + 1 - self._memory)
-            column = to_numpy(self._steps @ change).tolist()
-            row = to_numpy(self._changes @ step).tolist()
-            kept = [[*line[first:], end] for line, end in zip(self._inner, column, strict=True)]
-            self._inner = [*kept[first:], [*row[first:], product]]
-            steps = xp.concat([self._steps[first:, :], steps])
-            changes = xp.concat([self._changes[first:, :], changes])
-        else:
-            self._inner = [[product]]
-        self._steps, self._changes = steps, changes
+        if self._steps is None:
+            self._steps = self._changes = np.empty((0, len(step)), step.dtype)
+        first = max(0, len(self._inner) + 1 - self._memory)
+        column, row = (self._steps @ change).tolist(), (self._changes @ step).tolist()
+        kept = [[*line[first:], end] for line, end in zip(self._inner, column, strict=True)]
+        self._inner = [*kept[first:], [*row[first:], product]]
+        self._steps = np.concatenate([self._steps[first:, :], step[None, :]])
+        self._changes = np.concatenate([self._changes[first:, :], change[None, :]])
         model = float(change @ self._solve(change))
         if model > 0.0:
             self._scale = product / model
 
-    # On a device every number that Python looks at waits for all work before it: what is below does
-    # the same as what is above, with one such wait in ``record`` and none in ``direction``.
+    # On a device, Python waits for all earlier work whenever it reads a number. The methods below
+    # do the same as those above, with one such wait in ``record`` and none in ``direction``.
 
-    def _direction_there(self, gradient: Array) -> Any:
-        """Return the direction, with the two loops as products with the inverse of a triangle.
+    def _direction_on_device(self, gradient: Array) -> Any:
+        """Return the direction by products with the inverse of a triangle in place of the loops.
 
         For the upper triangle ``U`` of the inner products and its diagonal ``D``, the loops solve
         ``U a = S g`` and ``U^T b = D a - Y v``.
@@ -89,8 +84,8 @@ class History:
         second = self._inverse.T @ (self._diagonal * first - self._changes @ vector)
         return vector + second @ self._steps
 
-    def _record_there(self, step: Any, change: Any) -> None:
-        """Add a step and the change of gradient along it, unless curvature is lost in rounding."""
+    def _record_on_device(self, step: Array, change: Array) -> None:
+        """Add a step and the change of the gradient along it, unless it is lost in rounding."""
         xp, steps, changes = namespace(step), step[None, :], change[None, :]
         if self._steps is not None:
             steps, changes = xp.concat([self._steps, steps]), xp.concat([self._changes, changes])
@@ -107,11 +102,12 @@ class History:
         self._steps, self._changes = steps[first:, :], changes[first:, :]
         upper = np.triu(np.asarray(self._inner))
         packed = [*np.linalg.inv(upper).tolist(), np.diag(upper).tolist()]
-        moved = self._vector(packed, step)  # in one go
-        self._inverse, self._diagonal = moved[:-1, :], moved[-1, :]
+        on_device = self._vector(packed, step)  # in one copy
+        self._inverse, self._diagonal = on_device[:-1, :], on_device[-1, :]
         if model > 0.0:
             self._scale = product / model
 
     @staticmethod
     def _vector(values: list[Any], like: Any) -> Any:
+        """Return numbers as an array where ``like`` is."""
         return namespace(like).asarray(values, dtype=like.dtype, device=like.device)

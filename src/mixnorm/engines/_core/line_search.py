@@ -1,4 +1,4 @@
-"""Backtracking: shorter and shorter steps until one helps; and how far a step may go at most."""
+"""Backtracking: ever shorter steps until one helps. Also the longest step that keeps bounds."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ Found = TypeVar("Found")
 def backtrack(
     trial: Callable[[float], Found | None], *, shrink: float = 0.5, least: float
 ) -> tuple[Found | None, int]:
-    """Return what the first step that helps leads to, and how many were tried.
+    """Return the result of the first step that helps, and the number of steps tried.
 
     Parameters
     ----------
     trial : callable
-        Takes the length of a step. Returns what the step leads to, or None if it does not help.
+        Takes the length of a step. Returns the result of the step, or None if it does not help.
     shrink : float
-        Factor from each length to the next; the first is 1.
+        Factor from each length to the next; the first length is 1.
     least : float
-        Steps of this length, and shorter ones, are not tried.
+        Only steps longer than this are tried.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def backtrack(
 
 
 def room(distance: np.ndarray, move: np.ndarray) -> float:
-    """Return how many times a move can be made before one of some distances is used up.
+    """Return how many times a move can be made before one of the distances reaches zero.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The result that engines with a duality gap have in common."""
+"""The base class of the results of engines with a duality gap."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """How far a solver came; a subclass adds what it found.
+    """How a solver ended; a subclass adds the solution.
 
     Attributes
     ----------
     objective : float
-        The value that was minimised.
+        The value of the objective at the solution.
     gap : float
-        Duality gap: the objective is at most this much above the optimum.
+        Duality gap: an upper bound on the distance of the objective from its optimum.
     iterations : int
-        Iterations done.
+        Number of iterations.
     converged : bool
         Whether the gap meets the tolerance.
     interrupted : bool
-        Whether a keyboard interrupt ended the work.
+        Whether a keyboard interrupt ended the run.
     history : tuple of float
         The gap after each iteration.
     """

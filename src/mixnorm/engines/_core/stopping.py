@@ -1,4 +1,4 @@
-"""The stopping rule of solvers whose steps do not always help."""
+"""The stopping rule of solvers in which a step may make no progress."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Point = TypeVar("Point")
 
 
 class BestPoint(Generic[Point]):
-    """The point with the smallest gap so far, and how many steps in a row came no further.
+    """The point with the smallest gap so far, and the number of steps without progress since.
 
     Parameters
     ----------
     point : object
-        Where the solver starts.
+        The start of the solver.
     patience : int
-        Idle steps in a row after which the solver gives up.
+        Number of steps in a row without progress after which the solver stops.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class BestPoint(Generic[Point]):
         self.interrupted = False
 
     def note(self, point: Point, gap: float, *, progress: bool) -> None:
-        """Take note of the point that a step led to; of equal gaps the last counts."""
+        """Note the point after a step; of points with equal gaps, the last one is kept."""
         self.history.append(gap)
         if gap <= self.gap:
             self.point, self.gap = point, gap
@@ -46,12 +46,12 @@ class BestPoint(Generic[Point]):
 
     @property
     def given_up(self) -> bool:
-        """Whether too many steps in a row came no further."""
+        """Whether too many steps in a row have made no progress."""
         return self.idle >= self.patience
 
     @contextmanager
     def until_interrupted(self) -> Iterator[None]:
-        """End what is inside at a keyboard interrupt, and keep what was found."""
+        """End the block at a keyboard interrupt, and keep the best point."""
         try:
             yield
         except KeyboardInterrupt:

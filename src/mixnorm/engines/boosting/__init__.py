@@ -1,4 +1,4 @@
-"""Joint boosting: stumps that classes share.
+"""Joint boosting of stumps that classes share.
 
 Open ``engine.py`` first. The engine may import ``models``.
 """

@@ -1,9 +1,9 @@
-"""The two loops of JointBoost that NumPy has no words for: weighted histograms, and the subset.
+"""The compiled loops of JointBoost: weighted histograms, and the growth of the subset of classes.
 
-Tables are flat: feature after feature, in each class after class, and for each class the sums up
-to and with every bin. Feature ``j`` has bins ``starts[j]`` to ``starts[j + 1]`` of all bins.
-``parallel`` without ``nogil``: threads of Python never meet inside, which numba's simplest
-threading layer could not bear.
+Tables are flat: they have a part for each feature, in it a part for each class, and in this the
+sums up to and including every bin. Feature ``j`` has bins ``starts[j]`` to ``starts[j + 1]`` of all
+bins. Loops are ``parallel`` without ``nogil``, so that two threads of Python are never inside at
+once, which numba's simplest threading layer does not allow.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from numba import njit, prange
 
 from mixnorm._loops import loop
 
-# Keeps an empty side at 0/tiny; beside weights that sum to one it changes nothing else.
-_TINY = 1e-300
-# Bounds that miss a gain by less do not decide.
-_CLOSE = 1e-9
-# Gains that differ by less are alike, and the first is taken: rounding must not choose, or a weight
-# of two could lead elsewhere than a row that is there twice.
+# Added to the mass of a side, so that the gain of an empty side is 0. It changes no other mass, as
+# weights sum to one.
+_LEAST_MASS = 1e-300
+# A feature is passed over only if its bound is below the gain to reach by more than this.
+_ROUNDING_OF_BOUNDS = 1e-9
+# Of gains that differ by less, the first is taken. Rounding must not choose, or a weight of two
+# could have another result than a row that is there twice.
 TIE = 1e-12
 
 
@@ -49,7 +50,7 @@ def histograms(codes, features, starts, weights, target, mass, signed):  # type:
     """Fill the tables ``mass`` and ``signed`` with the sums of ``w`` and of ``w z``.
 
     Row ``i`` has label +1 in class ``target[i]`` (none if that is negative) and -1 in all others,
-    so that one entry per row is enough to tell ``w z`` from ``w``.
+    so that ``w z`` differs from ``-w`` in one entry per row.
     """
     n_classes = weights.shape[1]
     for j in prange(len(features)):
@@ -59,21 +60,21 @@ def histograms(codes, features, starts, weights, target, mass, signed):  # type:
 
 @njit(cache=True, inline="always", error_model="numpy")
 def _gain(low_mass, low_signed, mass, signed):  # type: ignore[no-untyped-def]
-    """Return ``(sum w z)^2 / sum w`` of both sides of a cut; the upper side is what is left.
+    """Return the sum of ``(sum w z)^2 / sum w`` over both sides of a threshold.
 
-    Rounding may leave that side a little too large or too small. No mean of labels is beyond one,
-    and cut to that, what rounding adds to the gain is rounding of the total, not more.
+    The sums of the upper side are differences, with rounding errors. They are clipped, since no
+    mean of labels is beyond one, so that the error of the gain is no more than rounding.
     """
     high_mass = max(mass - low_mass, 0.0)
     high_signed = min(max(signed - low_signed, -high_mass), high_mass)
-    low = low_signed * low_signed / (low_mass + _TINY)
-    return low + high_signed * high_signed / (high_mass + _TINY)
+    low = low_signed * low_signed / (low_mass + _LEAST_MASS)
+    return low + high_signed * high_signed / (high_mass + _LEAST_MASS)
 
 
 # Without NaN and signed zeros a maximum can be taken over several cuts at once.
 @njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
 def _best_gain(mass, signed, low_mass, low_signed, all_mass, all_signed):  # type: ignore[no-untyped-def]
-    """Return the largest gain over the cuts of one feature, when one class joins a subset."""
+    """Return the largest gain over the thresholds of a feature, when a class joins a subset."""
     best = 0.0
     for b in range(len(mass) - 1):
         gain = _gain(low_mass[b] + mass[b], low_signed[b] + signed[b], all_mass, all_signed)
@@ -83,8 +84,8 @@ def _best_gain(mass, signed, low_mass, low_signed, all_mass, all_signed):  # typ
 
 @njit(cache=True, error_model="numpy")
 def _best_cut(low_mass, low_signed, all_mass, all_signed):  # type: ignore[no-untyped-def]
-    """Return the cut of one feature at which a subset gains most."""
-    gains = np.empty(len(low_mass) - 1)  # above the last bin there is nothing
+    """Return the threshold of one feature at which a subset gains most."""
+    gains = np.empty(len(low_mass) - 1)  # no rows are above the last bin
     for b in range(len(gains)):
         gains[b] = _gain(low_mass[b], low_signed[b], all_mass, all_signed)
     return int(np.argmax(gains >= gains.max() - TIE))
@@ -92,7 +93,7 @@ def _best_cut(low_mass, low_signed, all_mass, all_signed):  # type: ignore[no-un
 
 @njit(cache=True, error_model="numpy")
 def _choose(best, waiting, constant, outside):  # type: ignore[no-untyped-def]
-    """Return the class and the feature that gain most, with the others' constants, and the gain."""
+    """Return the class and the feature with the largest gain, other classes included, and it."""
     top = -np.inf
     for c in range(len(waiting)):
         if waiting[c]:
@@ -109,7 +110,7 @@ def _choose(best, waiting, constant, outside):  # type: ignore[no-untyped-def]
 def _scan_feature(  # type: ignore[no-untyped-def]
     mass, signed, low_mass, low_signed, joined, waiting, all_mass, all_signed, bound, needed, best
 ):
-    """Let a class join the sums of a subset, and find what each class would gain with it."""
+    """Add a class to the sums of a subset, and find the gain of each class that waits to join."""
     size = len(low_mass)
     if joined >= 0:
         for b in range(size):
@@ -142,13 +143,13 @@ def _scan(  # type: ignore[no-untyped-def]
     begin,
     stop,
 ):
-    """Fill ``best[j, c]`` with the gain of the best cut of feature ``j`` for a subset and class c.
+    """Fill ``best[j, c]`` with the best gain of feature ``j`` when class ``c`` joins a subset.
 
     ``low_mass`` and ``low_signed`` are the sums of the subset up to each bin, to which class
-    ``joined`` is added first (none if that is negative); ``all_mass[c]`` and ``all_signed[c]`` the
-    sums of subset and class over all rows. Where ``bound[j, c]``, which is never less than the
-    gain, is below ``needed[c]``, or a class is not ``waiting``, the bound stands in its place.
-    Features are those from ``begin`` to ``stop``.
+    ``joined`` is added first (none if that is negative). ``all_mass[c]`` and ``all_signed[c]`` are
+    the sums of subset and class over all rows. The gain is replaced by ``bound[j, c]``, which is
+    never less, where that is below ``needed[c]`` or the class is not ``waiting``. Features are
+    those from ``begin`` to ``stop``.
     """
     n_classes = len(waiting)
     for j in prange(begin, stop):
@@ -173,19 +174,20 @@ def grow_subset(mass, signed, starts, total_mass, total_signed, at_once):  # typ
     """Grow a subset of the classes, each time by the class with which one stump gains most.
 
     Takes the tables of :func:`histograms`, the sums of each class over all rows, and the number of
-    features that are scanned at once: where that takes long, this function is run by Python
-    (``py_func``), and only the scans are compiled. The gain is
-    what the weighted squared error is below the sum of all weights: ``(sum w z)^2 / sum w`` of the
-    subset below the cut, the same above it, and the same of each class outside.
+    features to scan at once. Where all scans together take long, Python runs this function
+    (``py_func``), and only the scans are compiled. The gain is the sum of all weights less the
+    weighted squared error: ``(sum w z)^2 / sum w`` of the subset below the threshold, plus the same
+    above it, plus the same of each class outside.
 
-    On any cut ``(s + t)^2 / (v + w) <= s^2 / v + t^2 / w``: a subset and a class gain at most what
-    they gain apart. Features that for this reason cannot reach the gain at the last best cut are
-    passed over, which leaves the result as it is.
+    For any threshold ``(s + t)^2 / (v + w) <= s^2 / v + t^2 / w``: the gain of a subset with a
+    class is at most the sum of their separate gains. Features whose bound is below the gain at the
+    last best threshold are passed over, which does not change the result.
 
-    Returns for each size of the subset the class that came in, the feature, the cut and the gain.
+    Returns for each size of the subset the class that joined, the feature, the bin below the
+    threshold and the gain.
     """
     n_features, n_classes = len(starts) - 1, len(total_mass)
-    constant = total_signed * total_signed / (total_mass + _TINY)
+    constant = total_signed * total_signed / (total_mass + _LEAST_MASS)
     outside = constant.sum()
     low_mass, low_signed = np.zeros(starts[-1]), np.zeros(starts[-1])
     all_mass, all_signed = total_mass.copy(), total_signed.copy()
@@ -215,7 +217,7 @@ def grow_subset(mass, signed, starts, total_mass, total_signed, at_once):  # typ
         outside -= constant[chosen]
         all_mass = all_mass[chosen] + total_mass
         all_signed = all_signed[chosen] + total_signed
-        floor = 0.0  # what the next class gains at this cut
+        floor = 0.0  # the gain of the next class at this threshold
         for c in range(n_classes):
             if waiting[c]:
                 at = first * n_classes + c * (end - first) + cut
@@ -223,7 +225,7 @@ def grow_subset(mass, signed, starts, total_mass, total_signed, at_once):  # typ
                 gain = _gain(low, low_z, all_mass[c], all_signed[c])
                 floor = max(floor, gain + (outside - constant[c]))
         for c in range(n_classes):
-            needed[c] = floor - (outside - constant[c]) - _CLOSE
+            needed[c] = floor - (outside - constant[c]) - _ROUNDING_OF_BOUNDS
             for j in range(n_features):
                 bound[j, c] = best[j, chosen] + alone[j, c]
     return order, where, cuts, gains

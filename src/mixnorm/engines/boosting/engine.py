@@ -1,7 +1,7 @@
 """JointBoost: gentle boosting with regression stumps that subsets of the classes share.
 
-No feature is ever sorted twice: columns are cut into bins once, a round sums the weights per bin
-and class in one pass, and the search for the stump and its subset works on these small tables.
+Each column is sorted and cut into bins once. A round sums the weights per bin and class in one
+pass, and searches these small tables for the stump and its subset.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import is_sparse
+from mixnorm._array import SparseMatrix, is_sparse
 from mixnorm._chunks import chunk_size, chunks
 from mixnorm._threads import threads_for
 from mixnorm.models import StumpPath, StumpRound, read_column
 
 __all__ = ["Bins", "bin_columns", "boost"]
 
-# Gains count beside weights that sum to one. A round below this one changes the loss in its
-# thirteenth digit.
+# A round with a smaller gain changes the loss, of weights that sum to one, in the thirteenth digit.
 _LEAST_GAIN = 1e-12
-# Quantiles that rows meet exactly must not move with the rounding of a sum of weights.
-_ROUNDING = 1e-9
-# Operations below which threads wait for one another longer than they work.
-_LITTLE = 4_000_000
+# Subtracted from quantiles, so that rounding of a sum of weights does not move those that rows meet
+# exactly.
+_ROUNDING_OF_QUANTILES = 1e-9
+# With fewer operations than this, threads wait for one another longer than they work.
+_OPERATIONS_FOR_THREADS = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +36,10 @@ class Bins:
     Parameters
     ----------
     codes : ndarray of shape (n_features, n_samples)
-        The bin of every value; bin ``b`` holds what is above threshold ``b - 1`` and at most
+        The bin of every value. Values in bin ``b`` are above threshold ``b - 1`` and at most
         threshold ``b``.
     thresholds : list of ndarray
-        The cuts of each column, ascending: one less than it has bins.
+        The ascending thresholds of each column, one fewer than its bins.
     """
 
     codes: np.ndarray
@@ -51,7 +51,7 @@ class Bins:
         return np.asarray([len(cuts) + 1 for cuts in self.thresholds], dtype=np.int64)
 
 
-def bin_columns(X: Any, weight: np.ndarray, n_bins: int | None = 255) -> Bins:
+def bin_columns(X: np.ndarray | SparseMatrix, weight: np.ndarray, n_bins: int | None = 255) -> Bins:
     """Cut every column into bins of about equal weight.
 
     Parameters
@@ -61,13 +61,13 @@ def bin_columns(X: Any, weight: np.ndarray, n_bins: int | None = 255) -> Bins:
     weight : ndarray of shape (n_samples,)
         Weights that sum to one; rows of weight zero are left out.
     n_bins : int or None
-        Most bins of a column. A column of no more distinct values has one for each, as has every
-        column with None.
+        Largest number of bins of a column. A column with at most this many distinct values has a
+        bin for each of them. With None every column has.
 
     Returns
     -------
     Bins
-        Of the rows of positive weight.
+        The bins of the rows of positive weight.
     """
     kept = np.flatnonzero(weight > 0.0)
     weight = weight[kept]
@@ -75,7 +75,7 @@ def bin_columns(X: Any, weight: np.ndarray, n_bins: int | None = 255) -> Bins:
     for values in _columns(X):
         values = values[kept]
         cuts.append(_cuts(values, weight, n_bins))
-        # At most 256 bins fit a byte, which a round reads for every row and column.
+        # Up to 256 bins fit into a byte, of which a round reads one for every row and column.
         narrow = np.uint8 if len(cuts[-1]) < 256 else np.int32
         codes.append(np.searchsorted(cuts[-1], values, side="left").astype(narrow))
     return Bins(np.stack(codes), cuts)
@@ -92,7 +92,7 @@ def boost(
     rng: Any = None,
     on_round: Callable[[StumpPath], bool] | None = None,
 ) -> StumpPath:
-    r"""Add stumps one at a time, each shared by the classes that gain from it together.
+    r"""Add stumps one at a time, each shared by a subset of the classes.
 
     With labels :math:`z_i^c = \pm 1`, scores :math:`H` and weights
     :math:`w_i^c = u_i \exp(-z_i^c H(x_i, c))` a round minimises
@@ -104,30 +104,30 @@ def boost(
     bins : Bins
         The columns of the rows of positive weight.
     target : ndarray of int of shape (n_samples,)
-        The class in which a row has label +1, or -1 for none; of the same rows.
+        The class in which each of these rows has label +1, or -1 for none.
     weight : ndarray of shape (n_samples,)
-        Their weights, which sum to one.
+        The weights of the rows, which sum to one.
     n_outputs, n_rounds : int
-        Number of classes, most rounds.
+        Number of classes, and largest number of rounds.
     max_features : float
-        Share of the columns that a round looks at.
-    rng : numpy.random.RandomState or Generator
-        Draws them; not needed if a round looks at all.
+        Share of the columns that a round searches.
+    rng : numpy.random.RandomState or Generator, optional
+        Draws these columns; not needed if a round searches all columns.
     on_round : callable, optional
-        Called with the path so far after each round; returning True ends the run.
+        Called with the path so far after each round. The run ends if it returns True.
 
     Returns
     -------
     StumpPath
         Shorter than ``n_rounds`` and ``exhausted`` if no stump lowers the loss further. A keyboard
-        interrupt after the first round ends the run and keeps the rounds done.
+        interrupt after the first round ends the run and keeps the rounds so far.
 
     Notes
     -----
     A round costs ``n_samples * n_features * n_outputs`` additions for the tables, and
-    ``n_outputs**2 / 2`` passes over the ``n_bins * n_features`` cuts for the subset, which is grown
-    one class at a time. The loss falls in every round: a share ``m`` of ``(1 + m)/2`` rows right
-    and ``(1 - m)/2`` wrong falls from 1 to ``cosh(m) - m sinh(m)``.
+    ``n_outputs**2 / 2`` passes over the ``n_bins * n_features`` thresholds for the subset, which
+    grows by one class at a time. The loss falls in every round: where the stump returns the mean
+    label ``m`` of some rows, their loss falls from 1 to ``cosh(m) - m sinh(m)``.
     """
     state = _State(bins, target, weight, n_outputs)
     path = StumpPath((), n_outputs)
@@ -139,7 +139,7 @@ def boost(
             if drawn < len(usable):
                 features = np.sort(rng.permutation(usable)[:drawn])
             made = state.add(features)
-            if made is None and len(features) < len(usable):  # perhaps the others do better
+            if made is None and len(features) < len(usable):  # other columns may do better
                 made = state.add(usable)
             if made is None:
                 path = replace(path, exhausted=True)
@@ -167,7 +167,7 @@ class _State:
         self._weigh()
 
     def add(self, features: np.ndarray) -> StumpRound | None:
-        """Fit the best stump on these columns and add it; None if none lowers the loss."""
+        """Add the best stump on these columns and return it; None if none lowers the loss."""
         began = time.perf_counter()
         if len(features) == 0:
             return None
@@ -180,7 +180,7 @@ class _State:
         return replace(made, loss=self._loss, seconds=time.perf_counter() - began)
 
     def _weigh(self) -> None:
-        """Set the weights ``u exp(-z H)``, made to sum to one, the loss, and each class's sums."""
+        """Set the loss, the weights ``u exp(-z H)`` divided by their sum, and the sums by class."""
         rows, own = self._right, (self._right, self._target[self._right])
         exponent = self._scores.copy()
         exponent[own] = -exponent[own]
@@ -197,39 +197,37 @@ class _State:
         self._signed = 2.0 * right - self._mass
 
     def _search(self, features: np.ndarray) -> tuple[int, int, np.ndarray]:
-        """Return the column, the cut and the subset of classes with the least error."""
+        """Return the column, the threshold and the subset of classes with the least error."""
         from mixnorm.engines.boosting import boosting_jit as jit
 
         starts = np.concatenate([[0], np.cumsum(self._sizes[features])])
-        needed = int(starts[-1]) * self._scores.shape[1]
-        if self._tables.shape[1] < needed:
-            self._tables = np.empty((2, needed))
+        n_features, n_classes = len(features), len(self._mass)
+        entries = int(starts[-1]) * n_classes
+        if self._tables.shape[1] < entries:
+            self._tables = np.empty((2, entries))
         mass, signed = self._tables
         codes, weights, target = self._bins.codes, self._weights, self._target
-        with threads_for(len(features) * weights.size, _LITTLE):
-            for part in chunks(len(features), weights.size, parallel=True):
+        with threads_for(n_features * weights.size, _OPERATIONS_FOR_THREADS):
+            for part in chunks(n_features, weights.size, parallel=True):
                 bounds = starts[part.start : part.stop + 1]
                 jit.histograms(codes, features[part], bounds, weights, target, mass, signed)
-        with threads_for(needed * len(self._mass) // 2, _LITTLE):
-            order, where, cuts, gains = self._grow(mass, signed, starts)
+        grow, at_once = jit.grow_subset, n_features
+        with threads_for(entries * n_classes // 2, _OPERATIONS_FOR_THREADS):
+            # Each class that joins the subset takes a step over all entries. Where the steps
+            # together take long, Python runs the loop over them, and cuts each into chunks.
+            if chunk_size(n_classes, entries, parallel=True) < n_classes:
+                grow = jit.grow_subset.py_func
+                at_once = chunk_size(n_features, entries // n_features, parallel=True)
+            order, where, cuts, gains = grow(
+                mass, signed, starts, self._mass, self._signed, at_once
+            )
         size = int(np.argmax(gains >= gains.max() - jit.TIE))  # the smallest that is as good
         return int(features[where[size]]), int(cuts[size]), np.sort(order[: size + 1])
 
-    def _grow(self, mass: np.ndarray, signed: np.ndarray, starts: np.ndarray) -> Any:
-        """Return what ``grow_subset`` finds; many cuts are scanned in several compiled calls."""
-        from mixnorm.engines.boosting import boosting_jit as jit
-
-        n_features, n_classes = len(starts) - 1, len(self._mass)
-        each = int(starts[-1]) * n_classes  # operations of one step, of as many as classes
-        whole = chunk_size(n_classes, each, parallel=True) == n_classes
-        grow = jit.grow_subset if whole else jit.grow_subset.py_func
-        at_once = n_features if whole else chunk_size(n_features, each // n_features, parallel=True)
-        return grow(mass, signed, starts, self._mass, self._signed, at_once)
-
     def _fit(self, feature: int, cut: int, subset: np.ndarray) -> tuple[StumpRound, np.ndarray]:
-        """Return the stump, and which rows are above it.
+        """Return the stump, and whether each row is above its threshold.
 
-        Its means come from sums over rows: differences of table entries would round more.
+        Its means come from sums over rows, as differences of table entries are less accurate.
         """
         constants = _mean(self._signed, self._mass)
         constants[subset] = 0.0
@@ -257,7 +255,7 @@ class _State:
 
 
 def _mean(signed: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    """Return weighted means of labels, zero where nothing has weight."""
+    """Return weighted means of labels, zero where the weight is zero."""
     means = np.divide(signed, mass, out=np.zeros_like(signed), where=mass > 0.0)
     return np.asarray(np.clip(means, -1.0, 1.0))
 
@@ -275,13 +273,13 @@ def _columns(X: Any) -> Iterator[np.ndarray]:
 
 
 def _cuts(values: np.ndarray, weight: np.ndarray, n_bins: int | None) -> np.ndarray:
-    """Return thresholds between distinct values: all, or those nearest above equal shares."""
+    """Return thresholds between distinct values: all of them, or those next to quantiles."""
     order = np.argsort(values, kind="stable")
     values = values[order]
     last = np.flatnonzero(values[1:] > values[:-1])  # the last of each value but the largest
     if n_bins is not None and len(last) >= n_bins:
         share = np.cumsum(weight[order])[last]
-        wanted = np.arange(1, n_bins) / n_bins - _ROUNDING
+        wanted = np.arange(1, n_bins) / n_bins - _ROUNDING_OF_QUANTILES
         last = last[np.unique(np.minimum(np.searchsorted(share, wanted), len(last) - 1))]
     low, high = values[last], values[last + 1]
     middle = 0.5 * low + 0.5 * high

@@ -1,8 +1,9 @@
-r"""Gram tensors of an even number of rows, contracted with the same vector all but twice.
+r"""Gram tensors of an even number of rows, contracted with one vector in all arguments but two.
 
 With features :math:`F` and :math:`u = F \alpha`, one matrix :math:`V(\alpha) = F^\top
-\mathrm{diag}(|u|^{q-2}) F` has all that a solver asks for: the scores :math:`V \alpha` of the
-training rows, the norm :math:`\alpha^\top V \alpha = \|u\|_q^q`, and the Hessian :math:`(q - 1) V`.
+\mathrm{diag}(|u|^{q-2}) F` (:eq:`tensor-contraction`) gives all that a solver reads
+(:eq:`tensor-derivatives`): the scores :math:`V \alpha` of the training rows, the norm
+:math:`\alpha^\top V \alpha = \|u\|_q^q`, and the Hessian :math:`(q - 1) V`.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from scipy.linalg import blas
 
 from mixnorm.kernels.tensor import multiplicities, multisets, weights_of_sums
 
-# Features that are worked on at a time: these stay in the cache with their products.
-_BLOCK = 2**18
-# Relative errors of sums of many terms.
-_EPSILON = 1e-13
+# Values of features that are multiplied at a time: these stay in the cache with their products.
+_FEATURE_VALUES_AT_A_TIME = 2**18
+# Relative error of sums of many terms.
+_ERROR_OF_SUMS = 1e-13
 
 
 class Contraction:
-    """A tensor kernel on training rows, as a solver takes it; the defaults suit symmetric tensors.
+    """Base of tensor kernels on training rows, as solvers read them.
 
-    A subclass gives ``matrix``; ``diagonal`` and ``take`` are for the callers of solvers.
+    A subclass has ``matrix``; ``diagonal`` and ``take`` are for the callers of solvers. The
+    defaults suit symmetric tensors.
     """
 
     #: The exponent; features are in :math:`\ell^q`.
@@ -32,11 +34,11 @@ class Contraction:
     n: int
 
     def matrix(self, alpha: np.ndarray) -> np.ndarray:
-        """Return the symmetric matrix ``V(alpha)``, with no negative eigenvalue."""
+        """Return the matrix ``V(alpha)``, which is positive semi-definite."""
         raise NotImplementedError
 
     def diagonal(self) -> np.ndarray:
-        """Return the kernel of each row with itself, of all arguments."""
+        """Return the kernel of each row with itself in all arguments."""
         raise NotImplementedError
 
     def take(self, rows: np.ndarray) -> Contraction:
@@ -44,16 +46,16 @@ class Contraction:
         raise NotImplementedError
 
     def hessian(self, alpha: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """Return the second derivatives of the norm's part of the dual: mostly ``(q - 1) V``."""
+        """Return the second derivatives of the norm's part of the dual, ``(q - 1) V``."""
         return (self.q - 1.0) * V
 
     def form(self, alpha: np.ndarray) -> float:
         """Return the q-th power of the norm of the features' sum."""
         return float(alpha @ (self.matrix(alpha) @ alpha))
 
-    def rounding(self) -> float:
+    def rounding_error(self) -> float:
         """Return the relative rounding error of the form where large terms cancel."""
-        return _EPSILON
+        return _ERROR_OF_SUMS
 
     def scores(self, alphas: np.ndarray) -> np.ndarray:
         """Return the scores of all rows for several vectors, ``(n, n_vectors)``."""
@@ -61,7 +63,7 @@ class Contraction:
 
 
 class FeatureContraction(Contraction):
-    """By explicit features, for any exponent above two.
+    """Contraction by explicit features, for any exponent above two.
 
     Parameters
     ----------
@@ -77,8 +79,8 @@ class FeatureContraction(Contraction):
         self.n = self.features.shape[1]
 
     def matrix(self, alpha: np.ndarray) -> np.ndarray:
-        """Return the matrix, by blocks of features, each of which adds a Gram matrix."""
-        step = max(1, _BLOCK // max(1, self.n))
+        """Return the matrix, a sum of Gram matrices of blocks of features."""
+        step = max(1, _FEATURE_VALUES_AT_A_TIME // max(1, self.n))
         V = np.zeros((self.n, self.n))
         for start in range(0, len(self.features), step):
             part = self.features[start : start + step]
@@ -96,9 +98,9 @@ class FeatureContraction(Contraction):
         """Return the sum of powers, which does not cancel."""
         return float(np.sum(np.abs(self.features @ alpha) ** self.q))
 
-    def rounding(self) -> float:
-        """Return what rounding leaves: sums of features are known to so many digits."""
-        return float(_EPSILON**self.q)
+    def rounding_error(self) -> float:
+        """Return the q-th power of the relative error of the features' sums."""
+        return float(_ERROR_OF_SUMS**self.q)
 
     def weights(self, alpha: np.ndarray) -> np.ndarray:
         """Return the weights of the features, ``sign(u) |u|^(q-1)``."""
@@ -114,14 +116,14 @@ class FeatureContraction(Contraction):
 
 
 class TensorContraction(Contraction):
-    """By the kernel of all multisets of half the arguments, ``q / 2`` rows each.
+    """Contraction by the kernel of all multisets of half the arguments, ``q / 2`` rows each.
 
-    For ``q = 4`` these are unordered pairs of rows.
+    For ``q = 4`` these are unordered pairs of rows (:eq:`tensor-pairs`).
 
     Parameters
     ----------
     gram : array of shape (n_sets, n_sets)
-        The kernel of two multisets, in ascending order; its lower triangle alone is read.
+        The kernel of two multisets, in ascending order; only its lower triangle is read.
     n : int
         Number of rows.
     half : int
@@ -133,7 +135,10 @@ class TensorContraction(Contraction):
         self.q = 2.0 * half
         self._sets = multisets(n, half)
         self._times = multiplicities(self._sets)
-        self._places = _index_multisets(self._sets, n)
+        #: The places of the multisets of all tuples of rows, with an axis for each row.
+        self._places = np.empty((n,) * half, dtype=np.int64)
+        for order in permutations(self._sets):
+            self._places[order] = np.arange(self._sets.shape[1])
 
     def matrix(self, alpha: np.ndarray) -> np.ndarray:
         """Return the matrix, by one product that reads half the kernel."""
@@ -147,6 +152,7 @@ class TensorContraction(Contraction):
         return np.asarray(self.gram[places, places])
 
     def _unpack(self, values: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+        """Return the matrix from a value for each multiset of half the arguments."""
         tensor = values[self._places]
         for _ in range(self.half - 2):
             tensor = tensor @ alpha
@@ -170,11 +176,11 @@ class TensorContraction(Contraction):
 
 
 class LowRankContraction(Contraction):
-    r"""By a factor of few columns of the kernel of pairs, for ``q = 4``.
+    r"""Contraction by a factor of few columns of the kernel of pairs, for ``q = 4``.
 
-    A factor :math:`L` makes matrices :math:`A_r` of its columns. The norm :math:`\sum_r
-    (\alpha^\top A_r \alpha)^2` is not that of features, and its Hessian is :math:`V + 2 \sum_r
-    A_r \alpha \alpha^\top A_r`.
+    The columns of a factor, unpacked to matrices :math:`A_r` (:eq:`tensor-low-rank`), define the
+    norm :math:`\sum_r (\alpha^\top A_r \alpha)^2`, which is not a norm of features. Its Hessian is
+    :math:`V + 2 \sum_r A_r \alpha \alpha^\top A_r`.
 
     Parameters
     ----------
@@ -235,11 +241,3 @@ class ScaledContraction(Contraction):
     def hessian(self, alpha: np.ndarray, V: np.ndarray) -> np.ndarray:
         """Return the second derivatives."""
         return self.factor * self.contraction.hessian(alpha, V / self.factor)
-
-
-def _index_multisets(sets: np.ndarray, n: int) -> np.ndarray:
-    """Return the place of the multiset of any indices, as an array of ``n`` in every axis."""
-    places = np.zeros((n,) * len(sets), dtype=np.int64)
-    for order in permutations(range(len(sets))):
-        places[tuple(sets[list(order)])] = np.arange(sets.shape[1])
-    return places

@@ -24,24 +24,24 @@ from mixnorm.engines.dual.problem import Descent, DualPoint, DualProblem, DualSt
 from mixnorm.engines.dual.squares import SquaresNewton
 from mixnorm.losses import DualLoss, SmoothLoss
 
-# Steps of ten on the way to a large gamma: beyond, nothing is left to fit.
-_DECADES = 12
-_MAX_ITER = 200
-# Evaluations of Newton's method, after which another one is tried where there are bounds.
-_NEWTON = 25
-# Ways to minimise the dual of any loss.
-_STEPS = {
+# Most powers of ten on the way to a large gamma: beyond, nothing is left to fit.
+_MOST_DECADES = 12
+_MOST_EVALUATIONS = 200
+# Evaluations of Newton's method before the interior-point method is tried for duals with bounds.
+_NEWTON_EVALUATIONS = 25
+# The methods that minimise the dual of any loss, by name.
+_METHODS: dict[str, type[DualSteps]] = {
     "newton": DualNewton,
     "gradient": DualGradientDescent,
     "forward-backward": ForwardBackward,
 }
-#: Their names.
-SOLVERS = tuple(_STEPS)
+#: The names of solvers.
+SOLVERS = tuple(_METHODS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DualSolution(Result):
-    """What a solver found for one ``gamma``; its iterations are contractions.
+    """The solution for one ``gamma``; its iterations are contractions.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class DualSolution(Result):
     scores : array of shape (n_samples,)
         The scores of the training rows.
     gamma : float
-        What a loss counts.
+        The weight of the losses.
     """
 
     alpha: np.ndarray
@@ -67,9 +67,9 @@ def path(
     weight: np.ndarray | None = None,
     solver: str = "newton",
     tol: float = 1e-8,
-    max_iter: int = _MAX_ITER,
+    max_iter: int = _MOST_EVALUATIONS,
 ) -> Iterator[DualSolution]:
-    """Yield a solution for each ``gamma``, each from where the last one ended.
+    """Yield a solution for each ``gamma``, started from the previous one.
 
     Parameters
     ----------
@@ -78,18 +78,18 @@ def path(
     loss : DualLoss
         A loss of one score, with a conjugate.
     target : array of shape (n_samples, 1)
-        What the loss's ``encode`` returned.
+        The targets, encoded by the loss.
     gammas : sequence of float
-        What losses count; ascending values are quickest.
+        Weights of the losses; ascending values are fastest.
     weight : array of shape (n_samples,), optional
         Positive weights of the rows, which multiply ``gamma``.
     solver : {"newton", "gradient", "forward-backward"}
-        ``"gradient"`` is for squared losses alone. It and ``"forward-backward"`` take hundreds of
+        ``"gradient"`` is for squared losses only. It and ``"forward-backward"`` take hundreds of
         steps where Newton's method takes a few, and are there for comparison.
     tol : float
         Relative duality gap to stop at.
     max_iter : int
-        Most contractions for one of them.
+        Most contractions for each ``gamma``.
     """
     check_solver(solver, loss)
     weight = np.ones(contraction.n) if weight is None else weight
@@ -122,14 +122,14 @@ def solve(
 ) -> DualSolution:
     """Return the solution for one ``gamma``; the parameters are those of :func:`path`.
 
-    Where it is hard to come by, it is sought along smaller values of ``gamma``, up by tens, with as
-    many evaluations again.
+    If it is not found within ``max_iter``, the solver follows smaller values of ``gamma``, by
+    powers of ten, with at most as many evaluations again.
     """
     found = next(path(contraction, loss, target, [gamma], **options))
     if found.converged or found.interrupted or not gamma > 1.0:
         return found
-    steps = [*10.0 ** np.arange(0, min(_DECADES, math.ceil(math.log10(gamma)))), gamma]
-    each = max(1, int(options.get("max_iter", _MAX_ITER)) // len(steps))
+    steps = [*10.0 ** np.arange(0, min(_MOST_DECADES, math.ceil(math.log10(gamma)))), gamma]
+    each = max(1, int(options.get("max_iter", _MOST_EVALUATIONS)) // len(steps))
     along = list(path(contraction, loss, target, steps, **(options | {"max_iter": each})))
     spent = found.iterations + sum(one.iterations for one in along)
     last = along[-1]
@@ -138,10 +138,10 @@ def solve(
 
 
 def _minimize(steps: DualSteps, state: DualPoint, tol: float, max_iter: int) -> Descent:
-    """Go down; where Newton's method goes astray between bounds, inside them."""
+    """Descend; where Newton's method is slow on a dual with bounds, take interior-point steps."""
     if not isinstance(steps, DualNewton) or getattr(steps.problem.loss, "box_dual", None) is None:
         return descend(steps, state, tol, max_iter)
-    end = descend(steps, state, tol, min(max_iter, _NEWTON))
+    end = descend(steps, state, tol, min(max_iter, _NEWTON_EVALUATIONS))
     done = end.interrupted or end.state.gap <= tol * abs(end.state.primal)
     if done or end.evaluations >= max_iter:
         return end
@@ -152,29 +152,29 @@ def _minimize(steps: DualSteps, state: DualPoint, tol: float, max_iter: int) -> 
     return Descent(best, evaluations, more.interrupted, end.history + more.history)
 
 
-def check_solver(solver: Any, loss: DualLoss) -> None:
-    """Raise for a solver that is not known, or not for a loss."""
+def check_solver(solver: object, loss: DualLoss) -> None:
+    """Raise for an unknown solver, or one that does not suit the loss."""
     if not isinstance(solver, str) or solver not in SOLVERS:
         raise ValueError(f"solver={solver!r} is not known; choose one of {list(SOLVERS)}.")
     if solver == "gradient" and not _is_square(loss):
         raise ValueError(
-            f"solver='gradient' needs a smooth dual, which squared losses have and {loss!r} has "
-            "not. Choose 'forward-backward', or 'newton', which is quicker."
+            f"solver='gradient' needs a smooth dual, which squared losses have and {loss!r} does "
+            "not. Choose 'newton', or 'forward-backward', which is slower."
         )
 
 
 def _is_square(loss: DualLoss) -> bool:
-    """Tell whether a loss is a number times the squared difference of score and target."""
+    """Tell whether a loss is proportional to the squared difference of score and target."""
     return getattr(loss, "constant_curvature", False) and getattr(loss, "degree", None) == 2
 
 
 def _pose_problem(
     contraction: Contraction, loss: DualLoss, target: np.ndarray, weight: np.ndarray, solver: str
 ) -> tuple[DualProblem | SquaresNewton, DualSteps]:
-    """Return the problem, and what takes steps on it."""
+    """Return the problem, and the method that takes steps on it."""
     if solver == "newton" and isinstance(loss, SmoothLoss) and _is_square(loss):
         curvature = loss.curvature(np.zeros_like(target), target, weight)[:, 0]
         squares = SquaresNewton(contraction, np.ascontiguousarray(target[:, 0]), curvature)
         return squares, squares
     problem = DualProblem(contraction, loss, target, weight)
-    return problem, _STEPS[solver](problem)
+    return problem, _METHODS[solver](problem)

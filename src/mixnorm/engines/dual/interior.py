@@ -1,8 +1,8 @@
-r"""An interior-point method on duals that are parabolas with a kink, between bounds.
+r"""An interior-point method for duals that are parabolas with a kink, between bounds.
 
 The dual is :math:`g(\alpha) + \sum_i c_i \alpha_i + \frac12 r_i \alpha_i^2 + k_i |\alpha_i|` with
-bounds on every entry. Where there is a kink, an entry is the difference of two that are not
-negative. Steps are Mehrotra's: one system, with two right-hand sides.
+bounds on every entry. Where there is a kink, an entry is the difference of two variables that are
+not negative. Steps are Mehrotra's: one system, with two right-hand sides.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ from mixnorm.engines.dual.newton import solve_semidefinite
 from mixnorm.engines.dual.problem import DualPoint, DualProblem, DualSteps
 from mixnorm.losses import BoxDual
 
-# Part of the way to a bound that a step may go.
-_SHORT_OF = 0.995
-# Parts of the way between bounds, or of the size of the dual variables, to begin inside them.
-_MARGIN, _OF_SIZE = 0.05, 0.1
-# Part of the mean product that a step aims at, where a bolder one went too far; the shortest part
-# of it that is tried; and what is rounding in the value.
-_CENTRE, _SHORTEST, _ROUNDING = 0.2, 0.5**12, 1e-13
-# Part of the gap that is not in the products, that a step aims at.
-_REST = 0.1
+# Share of the way to a bound that a step may go.
+_SHARE_OF_WAY = 0.995
+# The start is inside the bounds by this share of their distance, and at most by this share of the
+# size of the dual variables.
+_MARGIN_BETWEEN_BOUNDS, _MARGIN_OF_SIZE = 0.05, 0.1
+# A step that fails is replaced by one that aims at this share of the mean product, shortened down
+# to the least length.
+_CENTRING, _SHORTEST_CENTRED_STEP = 0.2, 0.5**12
+# A rise of the value by less than this share is rounding.
+_ROUNDING_OF_BARRIER = 1e-13
+# Share of the gap outside the products that a step aims at.
+_SHARE_OF_REST = 0.1
 
 # Steps of the variables, and of the multipliers of their lower and upper bounds.
 _Step = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -34,7 +37,7 @@ _Step = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class _SplitVariables:
-    """Variables of one sign or of both, each with its bounds and their multipliers."""
+    """Variables with their bounds and the multipliers of these."""
 
     x: np.ndarray
     low: np.ndarray
@@ -81,16 +84,16 @@ class DualInteriorPoint(DualSteps):
     problem : DualProblem
         The dual, of a loss with ``box_dual``.
     state : DualPoint
-        Where to begin, about.
+        The start, which is moved inside the bounds.
     """
 
-    patience = 12  # a gap that grows is no sign that there is nothing to gain
+    patience = 12  # the gap may grow for some steps before it falls
 
     def __init__(self, problem: DualProblem, state: DualPoint) -> None:
-        self.problem = problem
+        super().__init__(problem)
         loss: Any = problem.loss
         form: BoxDual = loss.box_dual(problem.target, problem.weight)
-        # The loss's dual point is minus alpha.
+        # The dual variable of the loss is minus alpha.
         self.c, self.r = -form.slope[:, 0], form.curvature[:, 0]
         low, high, kink = -form.high[:, 0], -form.low[:, 0], form.kink[:, 0]
         split = np.flatnonzero((kink > 0.0) & (low < 0.0) & (high > 0.0))
@@ -102,18 +105,15 @@ class DualInteriorPoint(DualSteps):
         first[split] = 0.0
         low_x = np.concatenate([first, np.zeros(len(split))])
         high_x = np.concatenate([high, -low[split]])
-        one_sided = np.where(low >= 0.0, kink, -kink)  # where all of an entry has one sign
+        one_sided = np.where(low >= 0.0, kink, -kink)  # for entries that cannot change sign
         self.kink = kink
         self.k = np.concatenate([np.where(np.isin(whole, split), kink, one_sided), kink[split]])
-        self.parts = place_inside(self._split(state.alpha, split), low_x, high_x, state)
-
-    def _split(self, alpha: np.ndarray, split: np.ndarray) -> np.ndarray:
-        x = np.concatenate([alpha, np.maximum(0.0, -alpha[split])])
-        x[split] = np.maximum(0.0, alpha[split])
-        return x
+        x = np.concatenate([state.alpha, np.maximum(0.0, -state.alpha[split])])
+        x[split] = np.maximum(0.0, state.alpha[split])
+        self.parts = place_inside(x, low_x, high_x, state)
 
     def join(self, x: np.ndarray) -> np.ndarray:
-        """Return the entries that variables stand for."""
+        """Return the entries, which are variables or differences of two."""
         found = np.zeros(len(self.c))
         np.add.at(found, self.entry, self.sign * x)
         return found
@@ -133,15 +133,16 @@ class DualInteriorPoint(DualSteps):
         ahead = self.parts.move(plain, self._limit_step(plain)).mean()
         aim = mean * min(1.0, ahead / mean) ** 3 if mean > 0.0 else 0.0
         # Products must not vanish before the rest of the gap does.
-        aim = max(aim, min(mean, _REST * (state.gap / self.parts.n_bounds() - mean)))
+        aim = max(aim, min(mean, _SHARE_OF_REST * (state.gap / self.parts.n_bounds() - mean)))
         moves = self._solve_step(system, slope, aim, plain)
         trial, tries = self._try_step(state, moves, aim, 1.0), 1
         if trial is None:
-            # Without what the plain step leaves, this is a way down for certain.
-            aim = max(aim, _CENTRE * mean)
+            # Without the correction by the plain step, this direction surely descends.
+            aim = max(aim, _CENTRING * mean)
             moves = self._solve_step(system, slope, aim, None)
             trial, more = backtrack(
-                lambda length: self._try_step(state, moves, aim, length), least=_SHORTEST
+                lambda length: self._try_step(state, moves, aim, length),
+                least=_SHORTEST_CENTRED_STEP,
             )
             tries += more
         return (state if trial is None else trial), taken + tries
@@ -149,25 +150,19 @@ class DualInteriorPoint(DualSteps):
     def _try_step(
         self, state: DualPoint, moves: _Step, aim: float, part: float
     ) -> DualPoint | None:
-        """Return the point that a part of a step leads to, if it is better; and move there."""
+        """Move by a part of a step and return the new point, or None if it is not better."""
         primal, multipliers = self._limit_step(moves)
         ahead = self.parts.move(moves, (part * primal, multipliers))
         trial = self.problem.evaluate(self.join(ahead.x))
         before = state.value + aim * self.parts.barrier()
         after = trial.value + aim * ahead.barrier()
-        # The kinks' part that both signs share is not in the value.
-        spare = (
-            float(self.k @ (ahead.x - self.parts.x))
-            - self._sum_kinks(trial)
-            + self._sum_kinks(state)
-        )
-        if after + spare > before + _ROUNDING * abs(before):
+        # Both variables of an entry pay for the kink; the value has only their difference.
+        kinks = float(self.kink @ (np.abs(trial.alpha) - np.abs(state.alpha)))
+        spare = float(self.k @ (ahead.x - self.parts.x)) - kinks
+        if after + spare > before + _ROUNDING_OF_BARRIER * abs(before):
             return None
         self.parts = ahead
         return trial
-
-    def _sum_kinks(self, state: DualPoint) -> float:
-        return float(self.kink @ np.abs(state.alpha))
 
     def _solve_step(
         self, system: _SplitSystem, slope: np.ndarray, mean: float, plain: _Step | None
@@ -177,7 +172,7 @@ class DualInteriorPoint(DualSteps):
         below, above = parts.below(), parts.above()
         lower, upper = np.isfinite(below), np.isfinite(above)
         left, right = mean * lower, mean * upper
-        if plain is not None:  # what the plain step leaves
+        if plain is not None:  # correct for the products of the plain step
             dx, under, over = plain
             left, right = left - dx * under, right + dx * over
         pull, push = left / below, right / above
@@ -187,16 +182,16 @@ class DualInteriorPoint(DualSteps):
         return dx, under, over
 
     def _limit_step(self, moves: _Step) -> tuple[float, float]:
-        """Return how far variables, and multipliers, may go."""
+        """Return the lengths that keep variables and multipliers inside their bounds."""
         dx, under, over = moves
         parts = self.parts
         primal = min(room(parts.below(), dx), room(parts.above(), -dx))
         multipliers = min(room(parts.under, under), room(parts.over, over))
-        return min(1.0, _SHORT_OF * primal), min(1.0, _SHORT_OF * multipliers)
+        return min(1.0, _SHARE_OF_WAY * primal), min(1.0, _SHARE_OF_WAY * multipliers)
 
 
 class _SplitSystem:
-    """The Newton system of all variables, by that of the entries."""
+    """The Newton system of all variables, reduced to that of the entries."""
 
     def __init__(
         self, H: np.ndarray, r: np.ndarray, D: np.ndarray, entry: np.ndarray, sign: np.ndarray
@@ -238,9 +233,9 @@ class _SplitSystem:
 def place_inside(
     x: np.ndarray, low: np.ndarray, high: np.ndarray, state: DualPoint
 ) -> _SplitVariables:
-    """Return variables that are inside their bounds, with multipliers for the gap that is left."""
+    """Move variables inside their bounds; multipliers share the gap of ``state``."""
     size = float(np.mean(np.abs(x))) or 1.0
-    room = np.minimum(_MARGIN * (high - low), _OF_SIZE * size)
-    x = np.minimum(np.maximum(x, low + room), high - room)
+    margin = np.minimum(_MARGIN_BETWEEN_BOUNDS * (high - low), _MARGIN_OF_SIZE * size)
+    x = np.minimum(np.maximum(x, low + margin), high - margin)
     mean = max(state.gap, 1e-8 * abs(state.primal), 1e-300) / len(x)
     return _SplitVariables(x, low, high, mean / (x - low), mean / (high - x))

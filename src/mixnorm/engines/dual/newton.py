@@ -6,31 +6,26 @@ import numpy as np
 from scipy.linalg import lapack
 
 from mixnorm.engines._core.line_search import backtrack
-from mixnorm.engines.dual.problem import DualPoint, DualProblem, DualSteps
+from mixnorm.engines.dual.problem import DualPoint, DualSteps
 
-# Steps that are tried along one direction before a shorter way is taken.
-_TRIES = 12
-# The shortest proximal gradient step that is tried, in parts of the first.
-_SHORTEST = 0.5**60
+# Damped steps that are tried before a proximal gradient step is taken instead.
+_DAMPED_STEPS = 12
+# The shortest proximal gradient step, as a share of the first one.
+_SHORTEST_PROXIMAL_STEP = 0.5**60
 
 
 class DualNewton(DualSteps):
-    """Semismooth Newton steps on the equation that a point is its own proximal step.
+    """Semismooth Newton steps on the fixed-point equation of proximal steps.
 
-    Parameters
-    ----------
-    problem : DualProblem
-        The dual.
+    See :eq:`tensor-fixed-point` and :eq:`tensor-semismooth`.
     """
 
-    def __init__(self, problem: DualProblem) -> None:
-        self.problem = problem
-        self.damping = 0.0
+    damping = 0.0
 
     def step(self, state: DualPoint) -> tuple[DualPoint, int]:
         """Take one step.
 
-        A number on the diagonal holds it back where the dual is flat, more of it with every trial
+        A damping on the diagonal shortens steps where the dual is flat; it grows with every trial
         that gains nothing.
         """
         H = self.problem.contraction.hessian(state.alpha, state.V)
@@ -40,7 +35,7 @@ class DualNewton(DualSteps):
         near = self.problem.prox(z, step)
         left = state.alpha - near
         slopes = self._differentiate_prox(z, step)
-        for number in range(_TRIES):
+        for number in range(_DAMPED_STEPS):
             move = self._solve_direction(H, left, slopes, step, self.damping * size)
             trial = self.problem.evaluate(self.problem.bring_inside(state.alpha + move))
             if trial.value < state.value or trial.gap < 0.5 * state.gap:
@@ -48,14 +43,14 @@ class DualNewton(DualSteps):
                 return trial, number + 1
             self.damping = max(1e-12, 30.0 * self.damping)
         moved, tries = backtrack(
-            lambda part: self._take_proximal_step(state, part * step), least=_SHORTEST
+            lambda part: self._take_proximal_step(state, part * step), least=_SHORTEST_PROXIMAL_STEP
         )
-        return state if moved is None else moved, _TRIES + tries
+        return state if moved is None else moved, _DAMPED_STEPS + tries
 
     def _solve_direction(
         self, H: np.ndarray, left: np.ndarray, slopes: np.ndarray, step: float, damping: float
     ) -> np.ndarray:
-        """Return the step; where the proximal map is constant, to where it leads."""
+        """Return the step; entries where the proximal map is constant go to its value."""
         free = slopes > 1e-9
         move = -left
         if np.any(free):
@@ -67,7 +62,7 @@ class DualNewton(DualSteps):
         return move
 
     def _take_proximal_step(self, state: DualPoint, step: float) -> DualPoint | None:
-        """Return where a proximal gradient step leads, if the value does not rise."""
+        """Return the end of a proximal gradient step, or None if the value rises."""
         trial = self.problem.evaluate(self.problem.prox(state.alpha - step * state.scores, step))
         return trial if trial.value <= state.value else None
 
@@ -79,7 +74,7 @@ class DualNewton(DualSteps):
 
 
 def solve_semidefinite(system: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Solve a symmetric system with no negative eigenvalue but for rounding."""
+    """Solve a symmetric system whose eigenvalues are not negative, except by rounding."""
     _, found, info = lapack.dposv(system, right, lower=1)
     if info == 0:
         return np.asarray(found)

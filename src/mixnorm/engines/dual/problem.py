@@ -1,4 +1,4 @@
-"""The dual of an lp-norm problem for one ``gamma``: its points, their values and their gaps."""
+"""The dual problem for one ``gamma``: its points with their values and gaps, and descent on it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from mixnorm.losses import DualLoss
 
 @dataclass(frozen=True)
 class DualPoint:
-    """A point of the dual, with what one contraction says of it."""
+    """A point of the dual, with all that one contraction gives."""
 
     alpha: np.ndarray
     V: np.ndarray
     scores: np.ndarray
-    norm: float  # the q-th power of that of the features' sum
-    value: float  # of the dual
+    norm: float  # the q-th power of the norm of the features' sum
+    value: float  # the value of the dual
     primal: float
     gap: float
 
 
 class DualProblem:
-    """The dual for one ``gamma``.
+    """The dual for one ``gamma`` (:eq:`tensor-dual`).
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ class DualProblem:
     loss : DualLoss
         A loss of one score.
     target : array of shape (n_samples, 1)
-        What the loss's ``encode`` returned.
+        The targets, encoded by the loss.
     weight : array of shape (n_samples,)
-        What each row's loss counts, ``gamma`` times its weight.
+        The weight of each row's loss: ``gamma`` times the weight of the row.
     """
 
     def __init__(
@@ -48,18 +48,18 @@ class DualProblem:
         self.q = contraction.q
 
     def evaluate(self, alpha: np.ndarray, V: np.ndarray | None = None) -> DualPoint:
-        """Return a point; it takes one contraction, unless that is known."""
+        """Return a point with its gap (:eq:`tensor-gap`); it takes a contraction, unless given."""
         V = self.contraction.matrix(alpha) if V is None else V
         scores = V @ alpha
         norm = max(0.0, float(alpha @ scores))
-        paid = float(self.loss.conjugate(-alpha[:, None], self.target, self.weight))
-        lost, _ = self.loss.value_and_residual(scores[:, None], self.target, self.weight)
-        primal = float(lost) + norm * (1.0 - 1.0 / self.q)
-        value = norm / self.q + paid
+        conjugate = float(self.loss.conjugate(-alpha[:, None], self.target, self.weight))
+        loss, _ = self.loss.value_and_residual(scores[:, None], self.target, self.weight)
+        primal = float(loss) + norm * (1.0 - 1.0 / self.q)
+        value = norm / self.q + conjugate
         return DualPoint(alpha, V, scores, norm, value, primal, primal + value)
 
     def start(self) -> DualPoint:
-        """Return the best point on the line to the residual of scores that are zero."""
+        """Return the best point between zero and the residual of zero scores."""
         zeros = np.zeros((self.contraction.n, 1))
         _, residual = self.loss.value_and_residual(zeros, self.target, self.weight)
         alpha = -np.asarray(residual)[:, 0]
@@ -67,50 +67,59 @@ class DualProblem:
         norm = max(0.0, float(alpha @ (V @ alpha)))
 
         def value(t: float) -> float:
-            paid = self.loss.conjugate(-t * alpha[:, None], self.target, self.weight)
-            return float(norm * t**self.q / self.q + paid)
+            conjugate = self.loss.conjugate(-t * alpha[:, None], self.target, self.weight)
+            return float(norm * t**self.q / self.q + conjugate)
 
         t = _minimize_convex(value)
         return self.evaluate(t * alpha, t ** (self.q - 2.0) * V)
 
     def transfer(self, state: DualPoint) -> DualPoint:
-        """Return the point that a solution for another ``gamma`` is here."""
+        """Return the solution for another ``gamma`` as a point of this problem."""
         alpha = self.bring_inside(state.alpha)
         return self.evaluate(alpha, state.V if alpha is state.alpha else None)
 
     def bring_inside(self, alpha: np.ndarray) -> np.ndarray:
-        """Return the point of the conjugate's domain that is next to another."""
+        """Return the nearest point in the domain of the conjugate."""
         if math.isfinite(self.loss.conjugate(-alpha[:, None], self.target, self.weight)):
             return alpha
         step = 1e-12 * (1.0 + float(np.max(np.abs(alpha))))
         return self.prox(alpha, step)
 
     def prox(self, alpha: np.ndarray, step: float) -> np.ndarray:
-        """Return the proximal step on the conjugates of the losses."""
+        """Return the proximal map of the conjugates of the losses."""
         found = self.loss.prox_conjugate(-alpha[:, None], step, self.target, self.weight)
         return -np.asarray(found)[:, 0]
 
 
-# Least gain of the dual's value, in parts of it, that is no rounding.
-_ROUNDING = 1e-15
-# A gap below this, in parts of the objective, is rounding; that it still falls says nothing.
-_NO_GAP = 1e-16
+# A gain below this share of the dual's value is rounding.
+_ROUNDING_OF_VALUE = 1e-15
+# A gap below this share of the objective is rounding, and its fall is no progress.
+_ROUNDING_OF_GAP = 1e-16
 
 
 class DualSteps:
-    """A way down the dual of a problem."""
+    """Base of the methods that take steps down the dual.
 
-    #: Idle steps in a row with which the descent ends.
+    Parameters
+    ----------
+    problem : DualProblem
+        The dual.
+    """
+
+    #: Idle steps in a row after which the descent ends.
     patience = 3
 
+    def __init__(self, problem: DualProblem) -> None:
+        self.problem = problem
+
     def step(self, state: DualPoint) -> tuple[DualPoint, int]:
-        """Return the next point, and how many contractions it took."""
+        """Return the next point, and the number of contractions that it took."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Descent:
-    """Where a way down ended, and the gaps on it."""
+    """The result of a descent: its best point, and the gaps of all points."""
 
     state: DualPoint
     evaluations: int
@@ -119,7 +128,7 @@ class Descent:
 
 
 def descend(steps: DualSteps, state: DualPoint, tol: float, max_iter: int) -> Descent:
-    """Take steps until the gap is small, or no step makes it smaller; keep the best point."""
+    """Take steps until the gap is small or stops falling, and keep the best point."""
     evaluations, best = 1, BestPoint(state, steps.patience)
     best.note(state, state.gap, progress=True)
     with best.until_interrupted():
@@ -128,8 +137,8 @@ def descend(steps: DualSteps, state: DualPoint, tol: float, max_iter: int) -> De
         ):
             moved, taken = steps.step(state)
             evaluations += taken
-            gains = state.value - moved.value > _ROUNDING * abs(state.value)
-            closer = moved.gap < best.gap and best.gap > _NO_GAP * abs(best.point.primal)
+            gains = state.value - moved.value > _ROUNDING_OF_VALUE * abs(state.value)
+            closer = moved.gap < best.gap and best.gap > _ROUNDING_OF_GAP * abs(best.point.primal)
             best.note(moved, moved.gap, progress=gains or closer)
             if moved is state:
                 break
@@ -138,7 +147,7 @@ def descend(steps: DualSteps, state: DualPoint, tol: float, max_iter: int) -> De
 
 
 def _minimize_convex(value: Callable[[float], float]) -> float:
-    """Return about where a convex function of a positive number up to one is least."""
+    """Return about the minimiser of a convex function of a number between zero and one."""
     best, at = value(1.0), 1.0
     t = 0.5
     while t > 1e-30:

@@ -1,7 +1,8 @@
 r"""Newton's method on the dual of squared losses, which is smooth and has a closed gap.
 
 With :math:`\Lambda(\alpha) = \frac1q \alpha^\top V \alpha - y^\top \alpha + \frac12 \sum_i
-\alpha_i^2 / c_i` and gradient :math:`g`, the gap is :math:`\frac12 \sum_i c_i g_i^2`.
+\alpha_i^2 / c_i` and gradient :math:`g`, the gap is :math:`\frac12 \sum_i c_i g_i^2`
+(:eq:`tensor-gap-squares`).
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from mixnorm.engines.dual.contraction import Contraction
 from mixnorm.engines.dual.newton import solve_semidefinite
 from mixnorm.engines.dual.problem import DualPoint, DualSteps
 
-# What a step must gain, in parts of what its slope promises.
+# A step must gain this share of what its slope promises.
 _ARMIJO = 1e-4
-# Slopes that are so small beside the value are rounding.
+# A slope below this share of the value is rounding.
 _FLAT_SLOPE = 1e-10
-_TRIES = 40
+# Points that a line search tries at most.
+_MOST_SEARCH_POINTS = 40
 
 
 class SquaresNewton(DualSteps):
-    """Damped Newton steps for one ``gamma``.
+    """Damped Newton steps for one ``gamma`` (:eq:`tensor-newton`): problem and steps in one.
 
     Parameters
     ----------
@@ -31,7 +33,7 @@ class SquaresNewton(DualSteps):
     y : array of shape (n_samples,)
         The targets.
     weight : array of shape (n_samples,)
-        What each row's loss counts.
+        The weight of each row's loss.
     """
 
     def __init__(self, contraction: Contraction, y: np.ndarray, weight: np.ndarray) -> None:
@@ -41,7 +43,7 @@ class SquaresNewton(DualSteps):
 
     @np.errstate(over="ignore", invalid="ignore")
     def evaluate(self, alpha: np.ndarray, V: np.ndarray | None = None) -> DualPoint:
-        """Return a point, whose values are infinite where numbers overflow."""
+        """Return a point; its values are infinite where numbers overflow."""
         V = self.contraction.matrix(alpha) if V is None else V
         f = V @ alpha
         norm = float(alpha @ f)
@@ -55,7 +57,7 @@ class SquaresNewton(DualSteps):
         return np.asarray(f - self.y + alpha * self.ridge)
 
     def start(self) -> DualPoint:
-        r"""Return the best multiple of the targets, by their weights.
+        r"""Return the best multiple of the weighted targets (:eq:`tensor-start`).
 
         It is :math:`t c y` with :math:`t^{q-1} Q(c y) + t \sum_i c_i y_i^2 = \sum_i c_i y_i^2`.
         """
@@ -66,7 +68,7 @@ class SquaresNewton(DualSteps):
         return self.evaluate(t * alpha, t ** (self.q - 2.0) * V)
 
     def transfer(self, state: DualPoint) -> DualPoint:
-        """Return the point that a solution for another ``gamma`` is here."""
+        """Return the solution for another ``gamma`` as a point of this problem."""
         return self.evaluate(state.alpha, state.V)
 
     def step(self, state: DualPoint) -> tuple[DualPoint, int]:
@@ -78,29 +80,29 @@ class SquaresNewton(DualSteps):
             return self._search_line(state, g, solve_semidefinite(H, -g))
 
     def _search_line(self, state: DualPoint, g: np.ndarray, d: np.ndarray) -> tuple[DualPoint, int]:
-        """Go along a direction; the slope at the end of a step that is too long tells how far."""
+        """Search along a direction; a step that is too long is cut by the slope at its end."""
         slope, t = float(g @ d), 1.0
-        for number in range(1, _TRIES):
+        for number in range(1, _MOST_SEARCH_POINTS):
             trial = self.evaluate(state.alpha + t * d)
             if trial.value <= state.value + _ARMIJO * t * slope:
                 return trial, number
-            # Near the optimum the value says nothing any more, and the gap still does.
+            # Near the optimum the value is rounding, but the gap still falls.
             if abs(slope) < _FLAT_SLOPE * abs(state.value) and trial.gap < state.gap:
                 return trial, number
             end = float(self.gradient(trial.alpha, trial.scores) @ d)
             t *= min(0.6, max(0.1, -slope / (end - slope) if end > slope else 0.6))
-        return state, _TRIES
+        return state, _MOST_SEARCH_POINTS
 
 
 def _solve_start(norm: float, size: float, q: float) -> float:
     """Return the positive root of ``t**(q-1) norm + t size = size``, by Newton's method.
 
-    The left side is convex, so that steps from above the root stay above it.
+    The left side is convex, so steps from above the root stay above it.
     """
     if not size > 0.0:
         return 1.0
     ratio, t = norm / size, 1.0
-    if not 0.0 < ratio < math.inf:  # nothing but rounding, or out of range
+    if not 0.0 < ratio < math.inf:  # rounding, or out of range
         return 1.0
     if ratio > 1.0:
         t = ratio ** (-1.0 / (q - 1.0))

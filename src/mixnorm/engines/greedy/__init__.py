@@ -1,4 +1,4 @@
-"""Greedy selection: atoms come in one at a time, and all weights are corrected after each.
+"""Greedy selection: atoms come in one at a time, and all weights are fitted again after each.
 
 Open ``engine.py`` first. The engine may import ``pools``, ``losses`` and ``_core``.
 """

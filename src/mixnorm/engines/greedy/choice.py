@@ -1,9 +1,9 @@
-"""Which atoms come in next: what the pool offers, within the limits, ranked by a rule."""
+"""The choice of the next atoms: offers of the pool within the limits, ranked by a rule."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
     from mixnorm.engines._core.corrective import Support
     from mixnorm.pools import Curvature, PreparedPool
 
-# Candidates of the cheap rule that a costlier rule looks at more closely.
+# Candidates of the cheap rule that a more exact rule compares.
 _SHORTLIST = 8
-# Where none of them will do, how often the pool is asked for more, and for how many at most.
-_ASKS = 5
-_MOST = 128
-# A price may exceed what is left by this share of the budget, for the rounding of sums.
-_ROUNDING = 1e-9
+# Where none of them can come in: how often to ask the pool in all, and for how many atoms at most.
+_REQUESTS = 5
+_LARGEST_REQUEST = 128
+# Prices may exceed the budget by this share of it, as their sum is rounded.
+_ROUNDING_OF_BUDGET = 1e-9
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What the chosen atoms may read and cost together; None stands for no limit.
+    """Limits on the inputs and the price of all chosen atoms together; None means no limit.
 
     Parameters
     ----------
     inputs : int, optional
-        Most columns of the data that all atoms read together.
+        Largest number of inputs.
     budget : float, optional
-        Most that they cost together.
+        Largest total price.
     pace : int
-        Atoms chosen before one more column may come in, as far as any others help.
+        Number of atoms to choose before one more input may come in, as long as others help.
     """
 
     inputs: int | None = None
@@ -43,11 +43,11 @@ class Limits:
 
     @property
     def counts_inputs(self) -> bool:
-        """Whether it matters which columns an atom reads."""
+        """Whether the inputs of an atom matter."""
         return self.inputs is not None or self.pace > 1
 
     def check(self, pool: PreparedPool) -> None:
-        """Raise for limits out of range, and for a pool that cannot tell what they limit."""
+        """Raise for limits out of range, and for a pool that lacks inputs or prices."""
         if self.inputs is not None and self.inputs < 1:
             raise ValueError(f"max_inputs={self.inputs!r} must be at least 1.")
         if self.pace < 1:
@@ -57,18 +57,19 @@ class Limits:
         if self.counts_inputs and not pool.tells_inputs:
             raise TypeError(
                 f"{type(pool.given).__name__} cannot tell which columns an atom reads (it has no "
-                "method inputs), so that max_inputs and rounds_per_input cannot be kept. Leave "
-                "them at None and 1."
+                "method inputs), as max_inputs and rounds_per_input need. Leave them at None and 1."
             )
         if self.budget is not None and not pool.priced:
             raise TypeError(
-                f"{type(pool.given).__name__} has no prices (it has no method price), so that a "
-                "budget cannot be kept. Leave the budget at None, or give the pool prices, as in "
+                f"{type(pool.given).__name__} has no prices (it has no method price), as a budget "
+                "needs. Leave the budget at None, or give the pool prices, as in "
                 "Columns(costs=...)."
             )
 
-    def left(self, pool: PreparedPool, chosen: Any, *, paced: bool = False) -> _Left:
-        """Return what is left beside the ``chosen`` atoms, by now if ``paced``."""
+    def allowance(
+        self, pool: PreparedPool, chosen: Collection[Hashable], *, paced: bool = False
+    ) -> Allowance:
+        """Return what may come in beside the ``chosen`` atoms: in all, or now if ``paced``."""
         used, inputs = None, self.inputs
         if self.counts_inputs:
             used = frozenset[int]().union(*(pool.inputs(atom) for atom in chosen))
@@ -78,13 +79,13 @@ class Limits:
         money = None
         if self.budget is not None:
             spent = math.fsum(pool.price(atom) for atom in chosen)
-            money = self.budget * (1.0 + _ROUNDING) - spent
-        return _Left(pool, inputs, used, money)
+            money = self.budget * (1.0 + _ROUNDING_OF_BUDGET) - spent
+        return Allowance(pool, inputs, used, money)
 
 
 @dataclass(frozen=True)
-class _Left:
-    """What may still come in: columns beside those in ``used``, and for how much."""
+class Allowance:
+    """What may still come in: atoms of at most ``inputs`` inputs with ``used``, for ``money``."""
 
     pool: PreparedPool
     inputs: int | None
@@ -93,12 +94,12 @@ class _Left:
 
     @property
     def new_inputs(self) -> float:
-        """How many columns may come in."""
+        """How many inputs may come in."""
         if self.inputs is None or self.used is None:
             return math.inf
         return self.inputs - len(self.used)
 
-    def kept(self) -> bool:
+    def is_kept(self) -> bool:
         """Tell whether the chosen atoms keep the limits."""
         return self.new_inputs >= 0 and (self.money is None or self.money >= 0.0)
 
@@ -108,21 +109,18 @@ class _Left:
             return False
         return self.money is None or self.pool.price(atom) <= self.money
 
-    def wishes(self, scan: Scan, *, known_inputs: bool) -> dict[str, Any]:
-        """Return the keywords that tell a pool of the limits, and of the curvature."""
-        wishes: dict[str, Any] = {}
+    def keywords(self, scan: Scan, *, known_inputs: bool) -> dict[str, Any]:
+        """Return the keyword arguments that give a pool the limits, and the curvature."""
+        keywords: dict[str, Any] = {}
         if scan.curvature is not None:
-            wishes["curvature"] = scan.curvature
+            keywords["curvature"] = scan.curvature
         if known_inputs:
-            wishes["inputs"] = self.used
+            keywords["inputs"] = self.used
         elif self.new_inputs < math.inf and self.pool.counts_inputs:
-            wishes |= {"inputs": self.used, "new_inputs": int(self.new_inputs)}
+            keywords |= {"inputs": self.used, "new_inputs": int(self.new_inputs)}
         if self.money is not None:
-            wishes["budget"] = self.money
-        return wishes
-
-
-NO_LIMITS = Limits()
+            keywords["budget"] = self.money
+        return keywords
 
 
 def choose(
@@ -130,66 +128,53 @@ def choose(
     pool: PreparedPool,
     rule: str,
     exclude: frozenset[Hashable],
-    limits: Limits = NO_LIMITS,
-) -> Choice | None:
-    """Return the atom that ``rule`` prefers, or None if none within the limits can help."""
-    return next(iter(choose_several(support, pool, rule, exclude, limits)), None)
-
-
-def choose_several(
-    support: Support,
-    pool: PreparedPool,
-    rule: str,
-    exclude: frozenset[Hashable],
-    limits: Limits = NO_LIMITS,
+    limits: Limits,
     count: int = 1,
 ) -> list[Choice]:
-    """Return the ``count`` best different atoms by ``rule``, best first, fewer if fewer can help.
+    """Return the ``count`` best atoms by ``rule``, best first; fewer if fewer can help.
 
-    Gains count per price, where the pool has prices.
+    Where the pool has prices, gains are divided by them.
     """
     cheap, refine = RULES[rule]
     by_gain = refine is not None and pool.takes_curvature
     if refine is None and (support.problem.kink > 0.0 or limits.counts_inputs):
-        refine = NORMS[rule]  # the pool's ranking knows nothing of these
+        refine = NORMS[rule]  # the pool ranks without regard to these
     m = count if refine is None else max(_SHORTLIST, 2 * count)
     if by_gain and support.problem.loss.constant_curvature:
-        cheap, by_gain = "l2", False  # which is the gain, in columns of one size
+        cheap, by_gain = "l2", False  # this is the gain, for columns of one size
     scan = Scan(cheap, m, exclude, support.scan_curvature() if by_gain else None)
-    left = limits.left(pool, support.blocks, paced=True)
-    choices = _candidates(support, pool, scan, left)
-    if not choices and limits.pace > 1:  # the columns at hand are exhausted
-        left = limits.left(pool, support.blocks)
-        choices = _candidates(support, pool, scan, left)
+    choices = _find_candidates(support, scan, limits.allowance(pool, support.blocks, paced=True))
+    if not choices and limits.pace > 1:  # no atom of the inputs at hand helps
+        choices = _find_candidates(support, scan, limits.allowance(pool, support.blocks))
     if refine is not None and len(choices) > 1:
         pairs = zip(refine(support, choices), choices, strict=True)
         worth = [gain / choice.price for gain, choice in pairs]
         order = sorted(range(len(choices)), key=worth.__getitem__, reverse=True)
         choices = [choices[index] for index in order]
     if count > 1 and choices:
-        return [replace(each, promise=_promise(support, each)) for each in choices[:count]]
+        return [replace(each, promise=_joint_gain(support, each)) for each in choices[:count]]
     return choices[:count]
 
 
 def still_helps(support: Support, choice: Choice) -> Choice | None:
-    """Return a choice as it stands after others came in; None if these have made it useless.
+    """Return a choice with its gradient after others came in; None if these made it useless.
 
-    That is so when a step on all columns would gain less than a tenth of what it promised.
+    A choice is useless if a step on all columns would gain less than a tenth of its promise.
     """
     now = replace(choice, slope=support.slope_at_zero(choice.rows))
     if now.gradient <= support.noise:
         return None
-    return now if _promise(support, now) > 0.1 * choice.promise else None
+    return now if _joint_gain(support, now) > 0.1 * choice.promise else None
 
 
-def _promise(support: Support, choice: Choice) -> float:
-    """Return what a choice would gain if all columns followed."""
+def _joint_gain(support: Support, choice: Choice) -> float:
+    """Return the gain of a choice when the weights of all columns follow."""
     return joint_gains(support, [choice])[0]
 
 
 @dataclass(frozen=True)
 class Scan:
-    """What a pool is asked for: the ``m`` best atoms by a cheap rule, but for those excluded."""
+    """A request to a pool: the ``m`` best atoms by a cheap rule, except those in ``exclude``."""
 
     rule: str
     m: int
@@ -197,53 +182,61 @@ class Scan:
     curvature: Curvature | None = None
 
 
-def _candidates(support: Support, pool: PreparedPool, scan: Scan, left: _Left) -> list[Choice]:
-    """Return about ``m`` atoms within the limits that can help; the best by the cheap rule."""
+def _find_candidates(support: Support, scan: Scan, allowed: Allowance) -> list[Choice]:
+    """Return about ``m`` atoms within the limits that can help, the best by the cheap rule."""
     misfits, choices = set[Hashable](), list[Choice]()
-    full = left.new_inputs == 0
-    wishes = left.wishes(scan, known_inputs=full)
-    for found in _offers(support, pool, scan, misfits, wishes):
-        choices = _helpful(support, pool, [atom for atom in found if left.fits(atom)])
+    full = allowed.new_inputs == 0
+    keywords = allowed.keywords(scan, known_inputs=full)
+    for found in _request(support, allowed.pool, scan, misfits, keywords):
+        choices = _keep_helpful(support, found, allowed)
         misfits |= set(found) - {each.atom for each in choices}
         if choices:
             break
-    if misfits and left.used and not full:
-        # Atoms that read only what is in use fit, but others may have taken their places.
+    if misfits and allowed.used and not full:
+        # Atoms of the inputs in use fit, but the misfits may have taken their places.
         again = replace(scan, exclude=scan.exclude | {each.atom for each in choices})
-        wishes = left.wishes(again, known_inputs=True)
-        found = next(_offers(support, pool, again, set(), wishes), [])
-        choices += _helpful(support, pool, [atom for atom in found if left.fits(atom)])
+        keywords = allowed.keywords(again, known_inputs=True)
+        found = next(_request(support, allowed.pool, again, set(), keywords), [])
+        choices += _keep_helpful(support, found, allowed)
     return choices
 
 
-def _offers(
-    support: Support, pool: PreparedPool, scan: Scan, misfits: set[Hashable], wishes: dict[str, Any]
+def _request(
+    support: Support,
+    pool: PreparedPool,
+    scan: Scan,
+    misfits: set[Hashable],
+    keywords: dict[str, Any],
 ) -> Iterator[list[Any]]:
-    """Ask the pool for its ``m`` best atoms, and for more of them as long as one goes on asking.
+    """Yield the ``m`` best atoms of a pool, then more of them at each further step.
 
-    Those in ``misfits``, which the caller fills, are not offered again.
+    Atoms that the caller has put in ``misfits`` are not offered again.
     """
     m = scan.m
     ask = pool.shortlist if m > 1 else pool.top
     residual = support.centred_residual()
-    # No entry of a gradient is larger than its norm: what is below a kink cannot move.
+    # No entry of a gradient is larger than its norm: a smaller norm moves no weight from a kink.
     least = max(support.noise, support.problem.kink)
-    for _ in range(_ASKS):
-        found = ask(residual, scan.rule, m, scan.exclude | misfits, **wishes)
+    for _ in range(_REQUESTS):
+        found = ask(residual, scan.rule, m, scan.exclude | misfits, **keywords)
         useful = [atom for atom, score in found if score > least]
         if not useful:
             return
         yield useful
-        ask, m = pool.top, min(max(4 * m, _SHORTLIST), _MOST)
+        ask, m = pool.top, min(max(4 * m, _SHORTLIST), _LARGEST_REQUEST)
 
 
-def _helpful(support: Support, pool: PreparedPool, atoms: list[Any]) -> list[Choice]:
-    """Compute the gradients of all atoms in one product; drop those that kinks hold at zero."""
+def _keep_helpful(support: Support, atoms: list[Any], allowed: Allowance) -> list[Choice]:
+    """Return the atoms within the limits, with gradients, unless kinks hold their weights at zero.
+
+    All gradients come from one product.
+    """
+    pool, atoms = allowed.pool, [atom for atom in atoms if allowed.fits(atom)]
     if not atoms:
         return []
     xp = namespace(support.residual)
     parts = [pool.columns(atom) for atom in atoms]
-    rows, offsets = support.centred(xp.concat(parts))
+    rows, offsets = support.centre(xp.concat(parts))
     slopes, start, choices = support.slope_at_zero(rows), 0, []
     for atom, part in zip(atoms, parts, strict=True):
         at = slice(start, start + part.shape[0])

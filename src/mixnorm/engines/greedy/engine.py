@@ -1,7 +1,7 @@
 """Forward greedy selection with a full correction after every choice.
 
-The engine knows nothing of features: a prepared pool scores its atoms for a residual and hands out
-an atom's columns, a loss turns scores into a residual, and that is all.
+The engine does not know what atoms are. A prepared pool scores its atoms for a residual and returns
+their columns, and a loss gives the residual at some scores.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mixnorm._array import Array, namespace
-from mixnorm.engines._core.corrective import Outcome, Problem, Support
-from mixnorm.engines.greedy.choice import Limits, choose, choose_several, still_helps
+from mixnorm.engines._core.corrective import CorrectionProblem, Outcome, Support
+from mixnorm.engines.greedy.choice import Limits, choose, still_helps
 from mixnorm.engines.greedy.evidence import first_alpha, follow_evidence
 from mixnorm.engines.greedy.rules import RULES, Choice
 from mixnorm.engines.greedy.tuning import check as check_adjusts
@@ -26,13 +26,14 @@ from mixnorm.pools import PreparedPool, as_prepared
 
 __all__ = ["PreparedPool", "select"]
 
-# Tolerance and floor of a round: the gain left is compared with ``tol`` times the objective, or
-# times a share of the empty model's loss once the objective is below that share (separable data).
-# Rounds before the last stop earlier: they only have to point at the next column.
-_LAST = (1.0, 0.02)
-_EARLIER = (20.0, 0.1)
-# Columns that fit before more room is made, where a budget and not their number ends a run.
-_CAPACITY = 64
+# A round ends when the gain left is at most a multiple of ``tol`` times the objective, or times a
+# share of the empty model's loss once the objective is below that share (separable data). These are
+# the multiple and the share, of the last round and of earlier ones, which only have to show which
+# atom comes next.
+_TOLERANCE_OF_LAST_ROUND = (1.0, 0.02)
+_TOLERANCE_OF_EARLIER_ROUNDS = (20.0, 0.1)
+# Columns to reserve memory for at first, where a budget and not their number ends a run.
+_CAPACITY_UNDER_BUDGET = 64
 
 
 def select(
@@ -60,7 +61,7 @@ def select(
     start: Path | None = None,
     on_round: Callable[[Path], bool] | None = None,
 ) -> Path:
-    r"""Choose atoms one at a time, re-optimising all chosen columns after each.
+    r"""Choose atoms one at a time, and fit the weights of all chosen columns again after each.
 
     Minimises :math:`\sum_i w_i\, \ell(W^\top x_i + b, y_i) + \alpha\, \Omega(W)` over at most
     ``n_atoms`` atoms of the pool.
@@ -68,14 +69,17 @@ def select(
     Parameters
     ----------
     pool : PreparedPool
-        Scores atoms and hands out their columns. An object of another class will do, if it has
-        ``top`` and ``columns``; what else it may have is asked for where it is there.
+        Scores atoms and returns their columns. An object of another class needs ``top`` and
+        ``columns``; its other abilities are used where it has them.
     loss : SmoothLoss
-        The loss; ``target`` is what its ``encode`` returned.
+        The loss.
+    target : object
+        The targets, as returned by the ``encode`` of the loss.
     n_atoms, n_outputs : int
-        Atoms to choose, outputs to fit.
+        Number of atoms to choose, and of outputs to fit.
     weight : array of shape (n_samples,)
-        Sample weights that sum to one; their namespace, dtype and device rule the computation.
+        Sample weights that sum to one. The engine computes in their namespace and dtype and on
+        their device.
     alpha : float or "auto"
         Weight of the penalty on all weights but the intercept. ``"auto"`` finds one for each size
         by the evidence of the weights (:eq:`evidence-alpha`).
@@ -86,44 +90,46 @@ def select(
     rule : {"l1", "l2", "line", "column", "joint", "exact"}
         How the next atom is chosen.
     swaps : int
-        Replacement steps after each round: the older atom that costs least to drop gives way to
-        the best other one, if that lowers the objective.
+        Most replacement steps after each round. A step replaces the older atom that costs least to
+        drop by the best other one, if that lowers the objective.
     backward : int
-        Go that many atoms further, then drop atoms one at a time, always the one that costs least,
+        Choose this many atoms more, then drop atoms one at a time, always the one that costs least,
         and keep the better model of each size. Models of successive sizes need not be nested then.
     tune : int
-        Sweeps that adjust the atoms of the last model themselves, where the pool can.
+        Most sweeps that adjust the atoms of the last model, for pools with atoms that have
+        parameters.
     atoms_per_round : int
-        Atoms taken from one scan of the pool. They still come in one by one, each with its own
-        round, unless those before have made them useless.
+        Number of atoms to take from one scan of the pool. They still come in one by one, each with
+        its own round; an atom that earlier ones have made useless is left out.
     max_inputs : int, optional
-        Most columns of the data that all atoms together may read.
+        Largest number of features of the data that all atoms together may read.
     rounds_per_input : int
-        Rounds before one more column may be read, as long as other atoms help: what is read is
-        made the most of first, and the next column is chosen knowing that.
+        Rounds before one more feature may be read, as long as other atoms help. The engine then
+        uses the features at hand before it chooses the next.
     budget : float, optional
-        Most that all atoms together may cost.
+        Largest total price of all atoms.
     tol : float
-        The last round ends when the estimated gain left is below ``tol`` times the objective
-        (or 2 % of the empty model's loss, if that is more); earlier rounds at twenty times that (or
-        10 %).
+        The last round ends when the estimated gain left is below ``tol`` times the objective, or
+        ``tol`` times 2 % of the empty model's loss, if that is more. Earlier rounds end at twenty
+        times ``tol``, with 10 % of that loss.
     max_iter : int
-        Most iterations of one corrective step.
+        Largest number of iterations of one corrective step.
     start : Path, optional
         A path to continue.
     on_round : callable, optional
-        Called with the path so far after each round, and after each step back; returning True ends
-        the run.
+        Called with the path so far after each round, and after each step back. The run ends if it
+        returns True.
 
     Returns
     -------
     Path
-        A keyboard interrupt after the first round ends the run and keeps the rounds done.
+        The model after each round. A keyboard interrupt after the first round ends the run and
+        keeps the rounds so far.
 
     Notes
     -----
-    A round costs one scan of the pool, and a few products with the chosen columns: an L-BFGS
-    method whose starting matrix is the factored per-output curvature of the chosen columns.
+    A round costs one scan of the pool and a few products with the chosen columns. The weights are
+    fitted by L-BFGS around the factored curvature of the chosen columns (:eq:`curvature-blocks`).
     """
     pool, limits = as_prepared(pool), Limits(max_inputs, budget, rounds_per_input)
     _check(rule, swaps, backward, tune, atoms_per_round, start)
@@ -132,12 +138,14 @@ def select(
     rows = float(weight.shape[0]) if n_rows is None else float(n_rows)
     auto = isinstance(alpha, str)
     first = first_alpha(rows) if auto else float(alpha)
-    problem = Problem(loss, target, weight, n_outputs, first, max_iter, as_penalty(penalty))
+    problem = CorrectionProblem(
+        loss, target, weight, n_outputs, first, max_iter, as_penalty(penalty)
+    )
     furthest = n_atoms + backward
-    capacity = furthest if budget is None else min(furthest, _CAPACITY)
+    capacity = furthest if budget is None else min(furthest, _CAPACITY_UNDER_BUDGET)
     support = Support(problem, fit_intercept, capacity)
     support.correct(min(tol, 1e-6), 0.0)
-    plan = Plan(
+    plan = GreedyPlan(
         pool,
         rule,
         swaps,
@@ -151,7 +159,7 @@ def select(
     )
     run = Run(plan, support, Path((), support.value, support.intercept()))
     if start is not None and start.rounds:
-        run.go_on_from(start)
+        run.continue_path(start)
     try:
         ended = run.forward()
         if backward and not ended:
@@ -164,12 +172,13 @@ def select(
         if not run.path.rounds:
             raise
         run.path = replace(run.path, interrupted=True)
-    return run.wanted()
+    return run.requested_path()
 
 
 def _check(
     rule: str, swaps: int, backward: int, tune: int, atoms_per_round: int, start: Path | None
 ) -> None:
+    """Raise for options that are out of range, or do not go together."""
     if rule not in RULES:
         raise ValueError(f"rule={rule!r} is not known; choose one of {sorted(RULES)}.")
     for name, value, least in (
@@ -182,20 +191,20 @@ def _check(
             raise ValueError(f"{name}={value!r} must be at least {least}.")
     if backward and start is not None and start.rounds:
         raise ValueError(
-            f"backward={backward} cannot continue a path: a step back reaches all sizes. "
-            "Set backward=0, or start anew."
+            f"backward={backward} cannot continue a path, because steps back change models of all "
+            "sizes. Set backward=0, or leave start at None."
         )
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a run is told: how to choose, within which limits, how exactly, and how far."""
+class GreedyPlan:
+    """The settings of a run: the rule of choice, the limits, the tolerance and the sizes."""
 
     pool: PreparedPool
     rule: str
     swaps: int
     limits: Limits
-    per_round: int
+    atoms_per_round: int
     tol: float
     n_atoms: int
     furthest: int
@@ -205,19 +214,19 @@ class Plan:
 
 
 class Run:
-    """A run of the engine: the path so far, and the support that its last model stands on."""
+    """A run of the engine: the path so far, and the support of its last model."""
 
-    def __init__(self, plan: Plan, support: Support, path: Path) -> None:
+    def __init__(self, plan: GreedyPlan, support: Support, path: Path) -> None:
         self.plan, self.support, self.path = plan, support, path
         self._empty = support.branch()
 
-    def wanted(self) -> Path:
-        """Return the path without the rounds beyond those that were asked for."""
-        return replace(self.path, rounds=self.path.rounds[: self.plan.n_atoms])
+    def requested_path(self) -> Path:
+        """Return the path without the rounds beyond ``n_atoms``."""
+        return self.path.first(self.plan.n_atoms)
 
     def load(self, rounds: tuple[Round, ...]) -> Support:
         """Return a support with the atoms and weights of the last of some rounds."""
-        support = self.empty()
+        support = self.make_empty()
         if not rounds:
             return support
         done, row = rounds[-1], 0
@@ -229,41 +238,50 @@ class Run:
         support.start_from(done.intercept)
         return support
 
-    def empty(self) -> Support:
-        """Return a support without atoms, with room of its own and the present penalty."""
+    def make_empty(self) -> Support:
+        """Return a support without atoms, with memory of its own and the present penalty."""
         support = self._empty.branch(own_room=True)
         support.set_alpha(self.support.problem.alpha)
         return support
 
-    def recorded(self, gradient: float, outcome: Outcome, began: float) -> Round:
-        """Return the model that the support holds, as a round."""
-        return record(self.support, next(reversed(self.support.blocks)), gradient, outcome, began)
+    def put(self, size: int, model: Round) -> None:
+        """Make ``model`` the one of a size on the path, in place of the one that was there."""
+        rounds = self.path.rounds
+        self.path = replace(self.path, rounds=(*rounds[: size - 1], model, *rounds[size:]))
+
+    def put_last(self, atom: Any, outcome: Outcome, began: float) -> None:
+        """Put the model of the support in place of the last one; time and iterations add up."""
+        last = self.path.rounds[-1]
+        made = record(self.support, last.gradient, outcome.plus(last.iterations), began, atom)
+        self.put(len(self.path.rounds), replace(made, seconds=made.seconds + last.seconds))
 
     def columns(self, atom: Any) -> tuple[Any, Any]:
-        """Return the centred columns of an atom and their means; the pool's may be far away."""
+        """Return the centred columns of an atom, and their means.
+
+        Those of chosen atoms are at hand; to make them again may take the pool long.
+        """
         if atom in self.support.blocks:
             return self.support.columns(atom)
-        return self._empty.centred(self.plan.pool.columns(atom))
+        return self._empty.centre(self.plan.pool.columns(atom))
 
-    def go_on_from(self, start: Path) -> None:
-        """Take up a path where it ended."""
-        kept = min(self.plan.n_atoms, len(start.rounds))
-        rounds, limits = start.rounds[:kept], self.plan.limits
-        if not limits.left(self.plan.pool, rounds[-1].support).kept():
+    def continue_path(self, start: Path) -> None:
+        """Take over the rounds of another path."""
+        rounds, limits = start.first(self.plan.n_atoms).rounds, self.plan.limits
+        if not limits.allowance(self.plan.pool, rounds[-1].support).is_kept():
             raise ValueError(
                 f"The path to continue reads or costs more than max_inputs={limits.inputs} and "
-                f"budget={limits.budget} allow. Raise them, or start anew."
+                f"budget={limits.budget} allow. Raise them, or leave start at None."
             )
         self.path = replace(start, rounds=rounds, interrupted=False, exhausted=False)
         self.support = self.load(rounds)
 
     def forward(self) -> bool:
-        """Add atoms as far as planned, or as they help; True if the caller ends the run."""
+        """Add atoms as planned, as long as they help; return True if the caller ends the run."""
         plan = self.plan
         while len(self.path.rounds) < plan.furthest:
             began, taken = time.perf_counter(), frozenset(self.support.blocks)
-            count = min(plan.per_round, plan.furthest - len(self.path.rounds))
-            choices = choose_several(self.support, plan.pool, plan.rule, taken, plan.limits, count)
+            count = min(plan.atoms_per_round, plan.furthest - len(self.path.rounds))
+            choices = choose(self.support, plan.pool, plan.rule, taken, plan.limits, count)
             for place, choice in enumerate(choices):
                 fit = choice if place == 0 else self._still_fits(choice)
                 if fit is not None:
@@ -280,40 +298,32 @@ class Run:
         return False
 
     def report(self) -> bool:
-        """Tell the caller how far the run is; True if it is to end."""
-        return self.plan.on_round is not None and bool(self.plan.on_round(self.wanted()))
+        """Give the caller the path so far; return True if the run is to end."""
+        return self.plan.on_round is not None and bool(self.plan.on_round(self.requested_path()))
 
     def tolerance(self, size: int) -> tuple[float, float]:
-        """Return tolerance and floor of a round: tight for the model that was asked for."""
-        looser, floor = _LAST if size == self.plan.n_atoms else _EARLIER
+        """Return the tolerance and the floor of a round, which are tightest for ``n_atoms``."""
+        last = size == self.plan.n_atoms
+        looser, floor = _TOLERANCE_OF_LAST_ROUND if last else _TOLERANCE_OF_EARLIER_ROUNDS
         return looser * self.plan.tol, floor * self.path.null_loss
 
     def polish(self) -> None:
-        """Solve the last round to the tolerance of a last round."""
-        if not self.path.rounds:
-            return
-        *earlier, last = self.path.rounds
-        began = time.perf_counter()
-        outcome = self.support.correct(*self.tolerance(self.plan.n_atoms))
-        made = record(self.support, last.atom, last.gradient, outcome, began)
-        made = replace(
-            made,
-            seconds=made.seconds + last.seconds,
-            iterations=made.iterations + last.iterations,
-        )
-        self.path = replace(self.path, rounds=(*earlier, made))
+        """Solve the last round of the path to the tolerance of the last round of a run."""
+        if self.path.rounds:
+            began = time.perf_counter()
+            outcome = self.support.correct(*self.tolerance(self.plan.n_atoms))
+            self.put_last(self.path.rounds[-1].atom, outcome, began)
 
     def _still_fits(self, choice: Choice) -> Choice | None:
-        """Return a choice made with others as it stands after these; None if it is not wanted."""
+        """Return a choice with its gradient after others came in; None if it is of no use now."""
         plan, blocks = self.plan, self.support.blocks
-        if choice.atom in blocks or not plan.limits.left(plan.pool, blocks, paced=True).fits(
-            choice.atom
-        ):
+        allowed = plan.limits.allowance(plan.pool, blocks, paced=True)
+        if choice.atom in blocks or not allowed.fits(choice.atom):
             return None
         return still_helps(self.support, choice)
 
     def _add(self, choice: Choice, began: float) -> None:
-        """Add one atom, correct, and try the replacements."""
+        """Add one atom, fit all weights again, and try replacements."""
         support, plan = self.support, self.plan
         tolerance = self.tolerance(len(self.path.rounds) + 1)
         support.append(choice.atom, choice.rows, offset=choice.offset)
@@ -326,17 +336,18 @@ class Run:
             support, outcome = swapped
         if plan.evidence_rows is not None:
             outcome = follow_evidence(support, plan.evidence_rows, tolerance, outcome)
-        made = record(support, choice.atom, choice.gradient, outcome, began)
         self.support = support
-        self.path = replace(self.path, rounds=(*self.path.rounds, made))
+        made = record(support, choice.gradient, outcome, began, choice.atom)
+        self.put(len(self.path.rounds) + 1, made)
 
 
 def _swap(
-    support: Support, plan: Plan, tolerance: tuple[float, float]
+    support: Support, plan: GreedyPlan, tolerance: tuple[float, float]
 ) -> tuple[Support, Outcome] | None:
-    """Replace the cheapest atom by a better one; None if that does not lower the objective.
+    """Replace the cheapest atom by a better one; return None if that does not lower the objective.
 
-    The newest atom stays: it was the best given the others, which may not be the best given it.
+    The newest atom stays. It was chosen as the best beside the others, while the others were chosen
+    without it.
     """
     if len(support.blocks) < 2:
         return None
@@ -345,22 +356,23 @@ def _swap(
     cheapest = min((atom for atom in costs if atom != newest), key=costs.__getitem__)
     trial = support.without(cheapest)
     trial.correct(*tolerance)
-    choice = choose(trial, plan.pool, plan.rule, frozenset(support.blocks), plan.limits)
-    if choice is None:
+    choices = choose(trial, plan.pool, plan.rule, frozenset(support.blocks), plan.limits)
+    if not choices:
         return None
+    (choice,) = choices
     trial.append(choice.atom, choice.rows, offset=choice.offset)
     outcome = trial.correct(*tolerance)
     return (trial, outcome) if trial.objective < support.objective else None
 
 
-def record(support: Support, atom: Any, gradient: float, outcome: Outcome, began: float) -> Round:
-    """Return the model that a support holds as a round."""
-    xp = namespace(support.weights)
-    first = int(support.has_intercept)
+def record(
+    support: Support, gradient: float, outcome: Outcome, began: float, atom: Any = None
+) -> Round:
+    """Return the model of a support as a round, which is about its last atom by default."""
     return Round(
-        atom=atom,
+        atom=next(reversed(support.blocks)) if atom is None else atom,
         support=tuple(support.blocks),
-        weights=xp.asarray(support.weights[first:, :], copy=True),
+        weights=namespace(support.weights).asarray(support.column_weights, copy=True),
         intercept=support.intercept(),
         loss=support.value,
         objective=support.objective,

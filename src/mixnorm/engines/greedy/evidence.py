@@ -1,8 +1,8 @@
 """The weight of the penalty, chosen by the evidence of the data while the path grows.
 
-The penalty is read as a prior on the weights. The evidence is largest where the fitted weights have
-the size that this prior expects (:eq:`evidence-alpha`). No rows are held out. Columns in other
-units give another penalty, but the same model.
+The penalty is taken as the logarithm of a prior on the weights. The evidence is largest where the
+fitted weights have the size that this prior expects (:eq:`evidence-alpha`). No rows are held out.
+Columns in other units give another penalty, but the same model.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from mixnorm._array import epsilon
 if TYPE_CHECKING:
     from mixnorm.engines._core.corrective import Outcome, Support
 
-# Least variance of the noise of numbers, in units of their largest deviation from the mean: below
-# it, the penalty would follow rounding errors.
+# Least variance of the noise of targets that are numbers, in units of their largest deviation from
+# the mean: below it, the penalty would follow rounding errors.
 _LEAST_NOISE = 1e-8
-#: The largest penalty: columns of deviation one then hardly count.
+# The largest penalty: columns of deviation one then hardly count.
 _LARGEST_ALPHA = 1.0
-# A penalty within this factor of the one that the weights ask for is left as it is.
-_NEAR = 1.5
-# Most changes of the penalty in one round. From round to round it changes little.
-_CHANGES = 3
+# A penalty within this factor of the best one for the weights is left unchanged.
+_CLOSE_TO_BEST = 1.5
+# Most changes of the penalty in one round. It changes little from round to round.
+_CHANGES_PER_ROUND = 3
 
 
 def first_alpha(n_rows: float) -> float:
@@ -34,7 +34,7 @@ def first_alpha(n_rows: float) -> float:
 def follow_evidence(
     support: Support, n_rows: float, tolerance: tuple[float, float], outcome: Outcome
 ) -> Outcome:
-    """Alternate between setting the penalty and refitting the weights, until it hardly changes.
+    """Set the penalty and fit the weights in turn, until the penalty hardly changes.
 
     Parameters
     ----------
@@ -50,33 +50,32 @@ def follow_evidence(
     Returns
     -------
     Outcome
-        How the last refit ended, with the iterations of all of them.
+        How the last corrective step ended, with the iterations of all of them.
     """
-    for _ in range(_CHANGES):
-        wanted = _wanted(support, n_rows)
-        if max(wanted, support.problem.alpha) <= _NEAR * min(wanted, support.problem.alpha):
+    for _ in range(_CHANGES_PER_ROUND):
+        best, present = _best_alpha(support, n_rows), support.problem.alpha
+        if max(best, present) <= _CLOSE_TO_BEST * min(best, present):
             break
-        support.set_alpha(wanted)
-        again = support.correct(*tolerance)
-        outcome = again.after(outcome)
+        support.set_alpha(best)
+        outcome = support.correct(*tolerance).plus(outcome.iterations)
     return outcome
 
 
-def _wanted(support: Support, n_rows: float) -> float:
+def _best_alpha(support: Support, n_rows: float) -> float:
     """Return the penalty with the largest evidence, given the present weights."""
     problem = support.problem
-    least = epsilon(problem.weight)
-    size = problem.penalty.degree * n_rows * support.penalty_value()
-    determined = support.determined()
+    size = problem.penalty.degree * n_rows * problem.penalty.value(support.column_weights)
     if not size > 0.0:
         return _LARGEST_ALPHA
-    found = determined * _noise(support, n_rows, determined)
-    found /= size
-    return min(max(found, least), _LARGEST_ALPHA) if math.isfinite(found) else problem.alpha
+    determined = support.count_determined()
+    found = determined * _noise_variance(support, n_rows, determined) / size
+    if not math.isfinite(found):
+        return problem.alpha
+    return min(max(found, epsilon(problem.weight)), _LARGEST_ALPHA)
 
 
-def _noise(support: Support, n_rows: float, determined: float) -> float:
-    """Return the variance of the targets around the scores; one where the loss knows its scale."""
+def _noise_variance(support: Support, n_rows: float, determined: float) -> float:
+    """Return the variance of the targets around the scores; one for a loss on labels."""
     problem = support.problem
     if problem.loss.is_classifier:
         return 1.0

@@ -1,4 +1,4 @@
-"""Options of the greedy engine that few users need, in one object."""
+"""Options of the greedy engine for experts, in one object."""
 
 from __future__ import annotations
 
@@ -18,54 +18,56 @@ class GreedyOptions(Parameters):
     Parameters
     ----------
     penalty : {"ridge", "linf,1", "l1"} or penalty object, default="ridge"
-        What large weights cost: ``"ridge"`` the sum of their squares; ``"linf,1"``, smoothed, the
-        largest magnitude of each feature's weights, added up over features; ``"l1"`` the sum of
-        magnitudes, which leaves single weights of chosen features at exactly zero. The objects are
-        in :mod:`mixnorm.engines.penalties`. With targets that are numbers, the smoothing of
-        ``"linf,1"`` counts in units of the largest deviation of the targets from their mean.
-        Change it to get weights that are zero, or models as in the paper.
+        The penalty on large weights. ``"ridge"`` is the sum of their squares. ``"linf,1"`` is the
+        sum over features of the largest magnitude among a feature's weights, smoothed. ``"l1"`` is
+        the sum of magnitudes, which leaves single weights of chosen features at exactly zero. The
+        objects are in :mod:`mixnorm.engines.penalties`. For targets that are numbers, the smoothing
+        of ``"linf,1"`` is in units of the largest deviation of the targets from their mean. Change
+        it to get weights that are zero, or models as in the paper.
     rule : {"joint", "l1", "l2", "line", "column", "exact"}, default="joint"
-        How the next feature is chosen. ``"l1"`` (the paper's) and ``"l2"``: by the norm of its
-        gradient over classes. The others look closer at eight features, those whose weights alone
-        would gain most: ``"line"`` minimises the loss along the gradient, ``"column"`` takes a
-        Newton step in the weights of the new feature, ``"joint"`` one in the weights of all
-        features, and ``"exact"`` refits all weights with each of the eight in turn. ``"l1"`` and
-        ``"l2"`` are faster, and ``"exact"`` is slower and sometimes better.
+        How the next feature is chosen. ``"l1"`` (the paper's) and ``"l2"`` go by the norm of its
+        gradient over classes. The others compare eight features, those whose weights alone would
+        gain most: ``"line"`` minimises the loss along the gradient, ``"column"`` takes a Newton
+        step in the weights of the new feature, ``"joint"`` one in the weights of all features, and
+        ``"exact"`` fits all weights again with each of the eight in turn. ``"l1"`` and ``"l2"`` are
+        faster, and ``"exact"`` is slower and sometimes better.
     swaps : int, default=0
-        Replacement steps after each round: the older feature that costs least to drop gives way to
-        the best other one, if that lowers the objective. Models of successive sizes are then not
-        nested; the path stores each round's features. Raise it for a better model of few features.
+        Most replacement steps after each round. A step replaces the older feature that costs least
+        to drop by the best other one, if that lowers the objective. Models of successive sizes are
+        then not nested; the path stores the features of each round. Raise it for a better model of
+        few features.
     backward : int, default=0
-        Go that many features further than asked, then drop features one at a time, always the one
-        that costs least, refitting the others, and keep the better model of each size. Such a path
-        cannot be continued by ``warm_start``. Raise it for better small models.
+        Choose this many features more, then drop features one at a time, always the one that costs
+        least, fit the others again, and keep the better model of each size. Such a path cannot be
+        continued by ``warm_start``. Raise it for better small models.
     tune : int, default=0
-        Sweeps at the end that adjust the chosen features themselves, together with all weights,
-        where these have something to adjust: the templates of :class:`~mixnorm.pools.Patches`. Only
-        the model of the size asked for is tuned. It fits the training data far better, which pays
-        where they are many, deformed copies included, and overfits where they are few.
-        :class:`~mixnorm.OneVsRestGreedy` takes 0 alone.
+        Most sweeps at the end that adjust the chosen features together with all weights. The pool
+        must have features with parameters, such as the templates of
+        :class:`~mixnorm.pools.Patches`. Only the largest model is tuned. It then fits the training
+        data far better, which helps where there are many rows, deformed copies included, and
+        overfits where there are few. :class:`~mixnorm.OneVsRestGreedy` takes 0 only.
     atoms_per_round : int, default=1
-        Features chosen from one scan of the pool. They still come in one by one, and the path still
-        has a model for every number of features; only choosing is quicker, and less careful. Raise
-        it where scans take most of the time: large pools, many rows.
+        Number of features chosen from one scan of the pool. They still come in one by one, and the
+        path still has a model for every number of features. The choice is faster, but less careful.
+        Raise it where scans take most of the time: large pools, many rows.
     rounds_per_input : int, default=1
-        Features chosen before one more column of ``X`` may be read, as long as others help. A
-        larger number makes the most of each column before the next is chosen: the best model that
-        reads ten columns has them come in slowly, while the best small model does not. Raise it
-        together with ``max_inputs``, for pools that make several features of a column.
+        Number of features to choose before one more column of ``X`` may be read, as long as others
+        help. A larger number uses each column fully before the next is chosen: for the best model
+        that reads ten columns, columns come in slowly, while the best small model takes them
+        quickly. Raise it together with ``max_inputs``, for pools that make several features of a
+        column.
     scale : {"std", "max"} or bool, default="std"
-        The unit of each column, for choosing and for the penalty: its standard deviation
+        The unit of each column, for the choice and for the penalty: its standard deviation
         (``"std"``, also True; the mean does not matter, as there is an intercept), its largest
         magnitude (``"max"``, the paper's), or none (False). Stumps, boxes, pieces and patches keep
-        their range. ``coef_`` is for the columns as given. Change it where the columns have one
-        unit already, which says what they are worth.
+        their range. ``coef_`` is for the columns as given. Change it where the columns already
+        have a common unit.
     tol : float, default=1e-4
-        The last round ends when about ``tol`` times the objective is left to gain; earlier rounds
-        at twenty times that. (With the squared loss one iteration solves a round, so that this
+        The last round ends when about ``tol`` times the objective is left to gain, earlier rounds
+        at twenty times that. (With the squared loss, one iteration solves a round, so that this
         hardly matters.) Lower it for exact weights.
     max_iter : int, default=500
-        Most iterations of one corrective step. Raise it if a warning says so.
+        Largest number of iterations of one corrective step. Raise it if a warning says so.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How the greedy engine ranks candidates: what each would gain."""
+"""Rules that rank the candidates of the greedy engine by their gains."""
 
 from __future__ import annotations
 
@@ -6,35 +6,34 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mixnorm._array import device_of, epsilon, namespace, tiny, to_numpy
+from mixnorm._array import Array, device_of, epsilon, namespace, tiny, to_numpy
 from mixnorm.engines._core.line_search import backtrack
 from mixnorm.pools import capped_gain
 
 if TYPE_CHECKING:
     from mixnorm.engines._core.corrective import Support
 
-# A trial of the exact rule ends when this share of the gain that it is about is left.
-_TRIAL = 0.02
-# Gains below this part of the objective are rounding, and no reason to choose.
-_FINEST = 1e-10
-# Shorter parts of a step along a gradient are not tried.
-_SHORTEST = 0.5**10
+# A trial of the exact rule ends when this share of the largest gain is left.
+_SHARE_LEFT_OF_GAIN = 0.02
+# Gains below this share of the objective are rounding errors.
+_ROUNDING_OF_GAINS = 1e-10
+# The shortest part of a Newton step along a gradient that is tried.
+_SHORTEST_PART_OF_STEP = 0.5**10
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An atom that may come in.
-
-    Its centred columns (one per row), the gradient of the objective in their weights (less what
-    kinks of the penalty take), their means, its price, and the gain it promised when it was chosen
-    with others.
-    """
+    """An atom that may come in."""
 
     atom: Any
-    rows: Any
-    slope: Any
-    offset: Any = None
+    #: Its centred columns, one per row.
+    rows: Array
+    #: The gradient of the objective in their weights, less what kinks of the penalty take.
+    slope: Array
+    #: The means of the columns.
+    offset: Array | None = None
     price: float = 1.0
+    #: The gain it promised when it was chosen with others.
     promise: float = 0.0
 
     @property
@@ -45,7 +44,7 @@ class Choice:
 
 
 def sum_gains(support: Support, choices: list[Choice]) -> list[float]:
-    """Return the squared l1 norms of the gradients: a step gains in proportion to them."""
+    """Return the squared l1 norms of the gradients, to which the gains are about proportional."""
     return [choice.gradient**2 for choice in choices]
 
 
@@ -61,37 +60,37 @@ def line_gains(support: Support, choices: list[Choice]) -> list[float]:
 
 
 def column_gains(support: Support, choices: list[Choice]) -> list[float]:
-    """Return the gain ``1/2 g^T H^{-1} g`` of a Newton step on each choice's columns alone."""
+    """Return the gain of a Newton step on each choice's columns alone (:eq:`column-gain`)."""
     return [_column_gain(support, choice) for choice in choices]
 
 
 def joint_gains(support: Support, choices: list[Choice]) -> list[float]:
     """Return the gain of a Newton step on a choice's columns and all chosen ones together.
 
-    Under the per-output curvature model that also drives the corrective step, so that it costs a
-    fraction of ``column_gains`` and sees how much of a column the chosen ones explain already.
-    Newton's model promises far too much where the curvature grows along the step, as it does for a
-    column that is large on few samples of one class. But no column can take away more of an
-    output's loss than lies on the samples it touches, and gains are capped there.
+    The step uses the curvature model of the corrective step (:eq:`joint-gain`). It costs a fraction
+    of ``column_gains``, and takes into account how much of a column the chosen ones explain. The
+    gain is far too large where the curvature grows along the step, as it does for a column that is
+    large on few samples of one class. But a column can lower the loss of an output at most by the
+    loss on the samples that it touches, and gains are capped there (:eq:`capped-gain`).
     """
     blocks = [choice.rows for choice in choices]
     slopes = [choice.slope for choice in choices]
     ridge, left = support.problem.new_ridge, support.slope()
     gains = support.curvature().gains(support.design, blocks, slopes, ridge, left)
-    if support.problem.loss.constant_curvature:  # exact as they are
+    if support.problem.loss.constant_curvature:  # the gains are exact
         total = namespace(gains).sum(gains, axis=0)
     else:
-        total = capped_gain(gains, _touched(support, blocks))
+        total = capped_gain(gains, _touched_loss(support, blocks))
     return [float(gain) for gain in to_numpy(total)]
 
 
-def _touched(support: Support, blocks: list[Any]) -> Any:
+def _touched_loss(support: Support, blocks: list[Array]) -> Any:
     """Return by output and block the loss on the samples that the rows of a block touch.
 
-    The loss is shared out by the sizes of the residuals. Of that of an output, a block touches the
-    share ``(sum e x)^2 / (sum e) (sum e x^2)`` for sizes ``x`` of its rows and ``e`` of the
-    residuals: one where it is equally large on all samples, few out of many where it is large on
-    few (:eq:`touched-loss`).
+    The loss is shared out by the sizes ``e`` of the residuals. Of the loss of an output, a block
+    with rows of sizes ``x`` touches the share ``(sum e x)^2 / (sum e) (sum e x^2)``: all of it
+    where the block is equally large on all samples, little where it is large on few samples
+    (:eq:`touched-loss`).
     """
     xp = namespace(support.residual)
     errors = xp.abs(support.residual)
@@ -102,20 +101,24 @@ def _touched(support: Support, blocks: list[Any]) -> Any:
 
 
 def exact_gains(support: Support, choices: list[Choice]) -> list[float]:
-    """Return how far the objective falls when all columns are re-optimised with each choice."""
+    """Return how far the objective falls when all weights are fitted again with each choice."""
     support.curvature(fresh=True)  # once for all trials, which extend it by their columns
     promised = max(joint_gains(support, choices))
     before, gains = support.objective, []
     for choice in choices:
         trial = support.branch()
         trial.append(choice.atom, choice.rows, offset=choice.offset)
-        trial.correct(max(_TRIAL * promised / before, _FINEST) if before > 0.0 else 0.0, 0.0)
+        share = _SHARE_LEFT_OF_GAIN * promised / before if before > 0.0 else 0.0
+        trial.correct(max(share, _ROUNDING_OF_GAINS), 0.0)
         gains.append(before - trial.objective)
     return gains
 
 
 def _line_gain(support: Support, choice: Choice) -> float:
-    """Take a few one-dimensional Newton steps; one that overshoots is halved."""
+    """Return the fall of the objective along the gradient.
+
+    It takes at most four Newton steps in one dimension; a step that overshoots is halved.
+    """
     problem, gradient = support.problem, choice.slope
     loss, target, weight, penalty = problem.loss, problem.target, problem.weight, problem.penalty
     xp = namespace(gradient)
@@ -126,7 +129,7 @@ def _line_gain(support: Support, choice: Choice) -> float:
     best, length, move = support.value, 0.0, 0.0
 
     def fall(part: float) -> tuple[float, float, Any] | None:
-        """Return loss, length and residual after a part of the move, if the loss is lower."""
+        """Return objective, length and residual after part of the move, or None."""
         ahead = length + part * move
         value, residual = loss.value_and_residual(scores - ahead * change, target, weight)
         objective = value + problem.alpha * penalty.value(-ahead * gradient)
@@ -141,7 +144,7 @@ def _line_gain(support: Support, choice: Choice) -> float:
         if bend <= 0.0 or abs(slope) <= 1e-3 * norm:
             break
         move = slope / bend
-        found, _ = backtrack(fall, least=_SHORTEST)
+        found, _ = backtrack(fall, least=_SHORTEST_PART_OF_STEP)
         if found is None:
             break
         best, length, residual = found
@@ -149,7 +152,7 @@ def _line_gain(support: Support, choice: Choice) -> float:
 
 
 def _column_gain(support: Support, choice: Choice) -> float:
-    """Use the true Hessian of each column over all outputs; the columns of an atom add up."""
+    """Return the sum of the gains of an atom's columns, each with its Hessian over all outputs."""
     problem, rows, slopes = support.problem, choice.rows, choice.slope
     xp = namespace(rows)
     eye = xp.eye(problem.n_outputs, dtype=rows.dtype, device=device_of(rows))
@@ -160,7 +163,7 @@ def _column_gain(support: Support, choice: Choice) -> float:
         hessian = problem.loss.column_hessian(
             rows[row, :], support.residual, problem.target, problem.weight
         )
-        # A shift-invariant loss has a null direction; the gradient has no part in it.
+        # The Hessian of a shift-invariant loss has a null vector, orthogonal to the gradient.
         floor = epsilon(rows) * 32.0 * float(xp.sum(xp.linalg.diagonal(hessian)))
         hessian = hessian + eye * (problem.new_ridge + floor + tiny(rows))
         step = xp.linalg.solve(hessian, slopes[row, :][:, None])
@@ -170,7 +173,8 @@ def _column_gain(support: Support, choice: Choice) -> float:
 
 Gains = Callable[["Support", list[Choice]], list[float]]
 
-#: The cheap rule that shortlists, and the gains that decide among the shortlist (None: the first).
+#: For each rule, the cheap rule that makes a shortlist, and the gains that rank it. With None the
+#: first atom of the shortlist is chosen.
 RULES: dict[str, tuple[str, Gains | None]] = {
     "column": ("l1", column_gains),
     "exact": ("l1", exact_gains),
@@ -179,5 +183,5 @@ RULES: dict[str, tuple[str, Gains | None]] = {
     "l2": ("l2", None),
     "line": ("l1", line_gains),
 }
-#: What the cheap rules go by.
+#: The gains by which the cheap rules rank.
 NORMS: dict[str, Gains] = {"l1": sum_gains, "l2": square_gains}

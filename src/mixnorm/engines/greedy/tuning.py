@@ -1,46 +1,46 @@
-"""Tuning: the chosen atoms themselves are adjusted, together with all weights.
+"""Tuning: adjust the parameters of the chosen atoms together with all weights.
 
-A pool offers this where its atoms have parameters of their own, as patches have templates. A sweep
-asks the pool for steps of all atoms at once, goes along them as far as the loss falls enough, and
-then re-optimises all weights.
+Pools offer this where atoms have parameters, as patches have templates. A sweep asks the pool for
+steps of all atoms at once, goes along them as far as the loss falls enough, and then fits all
+weights again.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mixnorm._array import namespace
-from mixnorm.engines._core.corrective import Support
+from mixnorm.engines._core.corrective import Outcome, Support
 
 if TYPE_CHECKING:
     from mixnorm.engines.greedy.engine import Run
     from mixnorm.pools import PreparedPool
 
-# The first step: steps of atoms that are found one by one are too long when taken together.
-_FIRST = 0.3
-# Halvings before a sweep is given up, and growth after one that went well.
-_HALVINGS = 6
-_GROWTH = 1.5
-# A step must gain this share of what its slope promises, and a sweep this share of the objective.
-_ENOUGH = 0.1
-_LEAST_FALL = 1e-3
+# Length of the first step. A full step would be too long, as the pool finds the step of each atom
+# as if the others did not move.
+_FIRST_LENGTH = 0.3
+# Lengths to try in a sweep, each half the one before, and the growth of the length after a sweep
+# that has lowered the objective.
+_LENGTHS_PER_SWEEP = 6
+_GROWTH_OF_LENGTH = 1.5
+# A step must lower the loss by at least this share of the fall that its slope promises.
+_SHARE_OF_PROMISED_FALL = 0.1
+# A sweep that lowers the objective by a smaller share is the last.
+_LEAST_FALL_PER_SWEEP = 1e-3
 
 
 class Adjustment(Protocol):
-    """Steps for some atoms, as a pool finds them.
+    """Steps that a pool has found for some atoms; users' pools may return objects like it."""
 
-    ``slope`` is how fast the loss falls along them.
-    """
-
+    #: How fast the loss falls along the steps.
     slope: float
 
-    def moved(self, length: float) -> list[tuple[Any, float]]:
-        """Return the atoms that a step of this length leads to; zero stays where it began.
+    def move(self, length: float) -> list[tuple[Any, float]]:
+        """Return the atoms after steps of this length, from where they began.
 
-        With each comes what its weights are multiplied by, as its column is scaled otherwise. The
-        atoms of the last call are the ones that the pool goes on with.
+        Each atom comes with a factor for its weights, since its columns have another scale. The
+        pool goes on with the atoms of the last call.
         """
         ...
 
@@ -50,72 +50,65 @@ def check(pool: PreparedPool, sweeps: int) -> None:
     if sweeps and not pool.adjustable:
         name = type(pool.given).__name__.removeprefix("Prepared")
         raise TypeError(
-            f"{name} has atoms that cannot be adjusted (it has no method adjust), "
-            f"so that tune={sweeps} cannot be done. Set tune=0, or choose a pool of patches."
+            f"tune={sweeps} adjusts atoms, which {name} cannot do (it has no method adjust). Set "
+            "tune=0, or choose a pool of patches."
         )
 
 
 def tune(run: Run, sweeps: int) -> None:
-    """Adjust the atoms of the model asked for, in so many sweeps at most, and replace it.
+    """Adjust the atoms of the last model, which is replaced after each sweep.
 
-    An interrupt keeps the sweeps that are done.
+    A keyboard interrupt keeps the sweeps so far.
     """
     if not run.path.rounds or not sweeps:
         return
-    if run.plan.furthest > run.plan.n_atoms:  # steps back have gone over all sizes
-        run.path = run.wanted()
+    if run.plan.furthest > run.plan.n_atoms:  # a backward pass has changed models of all sizes
+        run.path = run.requested_path()
         run.support = run.load(run.path.rounds)
-    *earlier, last = run.path.rounds
-    began, iterations, length = time.perf_counter(), last.iterations, _FIRST
-    tolerance = run.tolerance(run.plan.n_atoms)
+    length, tolerance = _FIRST_LENGTH, run.tolerance(run.plan.n_atoms)
     for _ in range(sweeps):
+        began = time.perf_counter()
         found = _sweep(run, length, tolerance)
         if found is None:
             break
         before, (run.support, length, outcome) = run.support.objective, found
-        iterations += outcome.iterations
-        made = run.recorded(last.gradient, outcome, began)
-        made = replace(made, seconds=made.seconds + last.seconds, iterations=iterations)
-        run.path = replace(run.path, rounds=(*earlier, made))
-        if run.report() or run.support.objective > (1.0 - _LEAST_FALL) * before:
+        run.put_last(None, outcome, began)
+        if run.report() or run.support.objective > (1.0 - _LEAST_FALL_PER_SWEEP) * before:
             break
-        length = min(1.0, _GROWTH * length)
+        length = min(1.0, _GROWTH_OF_LENGTH * length)
 
 
-def _sweep(run: Run, length: float, tolerance: tuple[float, float]) -> Any:
-    """Return a better support, the length of the step to it and how its refit ended; or None."""
+def _sweep(
+    run: Run, length: float, tolerance: tuple[float, float]
+) -> tuple[Support, float, Outcome] | None:
+    """Return a better support, the length of the step to it and the outcome of its fit; or None."""
     support, pool = run.support, run.plan.pool
     problem, atoms = support.problem, list(support.blocks)
-    first = int(support.has_intercept)
-    weights, residual = support.weights[first:, :], support.residual
+    weights, residual = support.column_weights, support.residual
     curvature = problem.loss.curvature(residual, problem.target, problem.weight)
     bends = (weights * weights) @ namespace(weights).broadcast_to(curvature, residual.shape).T
     adjustment: Adjustment = pool.adjust(atoms, weights @ residual.T, bends)
     try:
-        for _ in range(_HALVINGS):
-            trial = _loaded(run, adjustment.moved(length), atoms)
-            if trial.value < support.value - _ENOUGH * length * adjustment.slope:
+        for _ in range(_LENGTHS_PER_SWEEP):
+            trial = _replace_atoms(run, adjustment.move(length), atoms)
+            if trial.value < support.value - _SHARE_OF_PROMISED_FALL * length * adjustment.slope:
                 outcome = trial.correct(*tolerance)
                 if trial.objective < support.objective:
                     return trial, length, outcome
             length *= 0.5
-    except BaseException:  # a keyboard interrupt, say: the pool goes on with what is kept
-        adjustment.moved(0.0)
+    except BaseException:  # a keyboard interrupt, say: the pool must go on with the atoms before
+        adjustment.move(0.0)
         raise
-    adjustment.moved(0.0)
+    adjustment.move(0.0)
     return None
 
 
-def _loaded(run: Run, moved: list[tuple[Any, float]], before: list[Any]) -> Support:
+def _replace_atoms(run: Run, moved: list[tuple[Any, float]], before: list[Any]) -> Support:
     """Return a support with the adjusted atoms in place of those before, and their weights."""
-    support, trial = run.support, run.empty()
+    support, trial = run.support, run.make_empty()
     trial.forget_curvature()
-    columns = [run.plan.pool.columns(atom) for atom, _ in moved]
-    centred, offsets = trial.centred(namespace(support.weights).concat(columns))
-    for (atom, ratio), old, own in zip(moved, before, columns, strict=True):
-        start = trial.size - int(trial.has_intercept)
-        rows = slice(start, start + own.shape[0])
-        weights = support.weights[support.blocks[old], :] * ratio
-        trial.append(atom, centred[rows, :], weights, offsets[rows])
+    for (atom, ratio), old in zip(moved, before, strict=True):
+        rows, offset = trial.centre(run.plan.pool.columns(atom))
+        trial.append(atom, rows, support.weights[support.blocks[old], :] * ratio, offset)
     trial.start_from(support.intercept())
     return trial

@@ -1,4 +1,4 @@
-"""Online mirror descent: rows come one at a time.
+"""Online mirror descent, which learns from one row at a time.
 
 Open ``engine.py`` first. The engine may import ``losses``, ``norms``, ``kernels``, ``models`` and
 ``multikernel``.
@@ -7,13 +7,19 @@ Open ``engine.py`` first. The engine may import ``losses``, ``norms``, ``kernels
 from mixnorm.engines.mirror.block_learner import BlockLearner, by_blocks
 from mixnorm.engines.mirror.engine import build
 from mixnorm.engines.mirror.kernel_learner import KernelLearner, KernelLearnerState
-from mixnorm.engines.mirror.plan import PERCEPTRON, RULES, NotFiniteError, Plan, are_compiled
+from mixnorm.engines.mirror.plan import (
+    PERCEPTRON,
+    NotFiniteError,
+    Plan,
+    Rows,
+    are_compiled,
+    rule_error,
+)
 from mixnorm.engines.mirror.row_learner import RowLearner, RowWorkspace
 from mixnorm.engines.mirror.state import LearnerState
 
 __all__ = [
     "PERCEPTRON",
-    "RULES",
     "BlockLearner",
     "KernelLearner",
     "KernelLearnerState",
@@ -22,7 +28,9 @@ __all__ = [
     "Plan",
     "RowLearner",
     "RowWorkspace",
+    "Rows",
     "are_compiled",
     "build",
     "by_blocks",
+    "rule_error",
 ]

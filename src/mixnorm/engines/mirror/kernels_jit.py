@@ -10,10 +10,10 @@ from numba import njit
 def link(
     squares: np.ndarray, offsets: np.ndarray, q: float, scale: float, rounds: float, out: np.ndarray
 ) -> None:
-    """Write the weights of the kernels into ``out``: the mirror map of sums of gradients.
+    """Write the weights of the kernels into ``out`` (:eq:`mirror-kernels`).
 
     With ``v_m = (|theta_m| - rounds * offsets_m)_+`` they are ``v_m^(q-1) / |v|_q^(q-2)``, divided
-    by ``scale * |theta_m|``; if ``q`` is infinite, the largest alone counts.
+    by ``scale * |theta_m|``. If ``q`` is infinite, only the largest kernel counts.
     """
     largest = 0.0
     for m in range(squares.shape[0]):
@@ -35,7 +35,7 @@ def link(
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def add_pair(up: np.ndarray, down: np.ndarray, row: np.ndarray, factor: float) -> None:
-    """Add a row times a factor to one vector, and take it from another."""
+    """Add a row times a factor to one vector, and subtract it from another."""
     scale = up.dtype.type(factor)
     for j in range(row.shape[0]):
         step = scale * row[j]
@@ -59,7 +59,7 @@ def one_pass(
     squares: np.ndarray,
     A: np.ndarray,
 ) -> tuple[float, float, float, int]:
-    """Learn from samples one after the other; return rounds, samples, losses and mistakes.
+    """Learn from samples one after the other; return rounds, total, losses and mistakes.
 
     ``sums[m, y]`` are the inner products of ``theta_my`` with all samples, and ``squares`` the
     squared sizes of ``theta_m``. Weights are divided by ``rounds / (total * cost)``, where

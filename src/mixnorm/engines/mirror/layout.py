@@ -1,17 +1,18 @@
-"""Where the compiled loops of online mirror descent keep what: places in their arrays.
+"""The layout of the arrays of the compiled loops of online mirror descent.
 
-Matrices have a row per output and a column per column of the data; column 0 is the intercept's.
+Matrices have a row for each output and a column for each column of the data; column 0 is that of
+the intercept.
 """
 
-# How weights come from sums of gradients: by columns, by entries, or by steps of each column's own.
+# How weights are computed: from sums of gradients by columns or by entries, or by steps by feature.
 COLUMNS, ENTRIES, FEATURES = 0, 1, 2
 # Step sizes.
 NONE, FIXED, ANYTIME, ADAPTIVE = 0, 1, 2, 3
-# What a sample brings.
+# What a sample has: a class label, the target of one task, or targets for all outputs.
 LABELS, TASKS, TARGETS = 0, 1, 2
 
-# What inputs are measured from: zero, the mean of each column, or that of columns marked so, whose
-# absence then says that the value is not known.
+# Origins of inputs: zero, the mean of each column, or the mean of marked columns only, whose value
+# is unknown if a sample does not have them.
 ZERO, MEANS, MARKED = 0, 1, 2
 
 # Places of ``codes``.

@@ -1,7 +1,7 @@
-"""What inputs are measured from and in: running means and units, compiled.
+"""The running means and units by which inputs are measured, compiled (:eq:`running-inputs`).
 
 The unit of a column is the largest distance from its origin so far. When means move, the intercept
-moves with them, so that the model stays the same function.
+moves with them, so that the model stays the same function (:eq:`moving-intercept`).
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from mixnorm.engines.mirror import layout as at
 from mixnorm.engines.mirror.sums_jit import derive, matrix_of, note_average
 from mixnorm.engines.mirror.vectors_jit import compiled, move_means
 
-_STRETCH = 1.5  # a weight grows with the unit of its column at most so much at once
-_RECENT = 0.1  # share of the samples so far that are a short time
-_USUAL = 0.5  # share of the samples that have a name whose absence says nothing
-_FEW = 10.0  # samples that do not tell
+_LARGEST_STRETCH = 1.5  # largest factor by which a weight grows with the unit of its column
+_RECENT_SHARE = 0.1  # share of the samples so far that counts as a short time
+_USUAL_SHARE = 0.5  # least share of samples with a name whose absence means unknown
+_ROWS_TO_JUDGE_NAMES = 10.0  # too few samples to judge whether a name is usual
 
 
 @compiled
 def measure(size, index, column, raw, value):  # type: ignore[no-untyped-def]
-    """Write inputs: values from the origin of their columns, in units; of all without an index."""
+    """Write inputs: distances from the origin in units; of all columns without an index."""
     mean, inverse = column[at.MEAN], column[at.INVERSE]
     if index.shape[0] == 0:
         for j in range(size):
@@ -36,12 +36,12 @@ def measure(size, index, column, raw, value):  # type: ignore[no-untyped-def]
 def grow(  # type: ignore[no-untyped-def]
     j, size, limit, codes, constants, theta, image, total, column, tree, levels, numbers, scratch
 ):
-    """Let a column have a larger unit.
+    """Give a column a larger unit.
 
-    Sums of gradients are made what they would have been with inputs in the new unit. Weights are
-    made those of the same function, but grow ``limit`` times at most: a value very far out says
-    that the unit was not known, and its weight neither. They stay as they are if the unit grew a
-    short time ago: a column that goes on and on would have its weight grow with it.
+    Sums of gradients become what they would have been with inputs in the new unit. Weights become
+    those of the same function, but grow at most by the factor ``limit``: a value very far out shows
+    that the unit was not known, and neither was the weight. Weights stay as they are if the unit
+    grew a short time ago, because the weight of a column that keeps growing would grow with it.
     """
     top = column[at.TOP, j]
     column[at.TOP, j], column[at.INVERSE, j] = size, 1.0 / size
@@ -54,7 +54,7 @@ def grow(  # type: ignore[no-untyped-def]
         note_average(1, place, codes, theta, image, total, column, numbers)
     if theta is None:
         column[at.ENERGY, j] *= part * part
-        recent = numbers[at.WEIGHT] - column[at.GREW, j] < _RECENT * numbers[at.WEIGHT]
+        recent = numbers[at.WEIGHT] - column[at.GREW, j] < _RECENT_SHARE * numbers[at.WEIGHT]
         stretch = 1.0 if recent and limit < math.inf else min(size / top, limit)
         column[at.GREW, j] = numbers[at.WEIGHT]
         for r in range(codes[at.OUTPUTS]):
@@ -69,7 +69,7 @@ def grow(  # type: ignore[no-untyped-def]
 
 @compiled
 def add_offset(j, moved, scale, codes, theta, image, column, outputs):  # type: ignore[no-untyped-def]
-    """Let intercepts follow the mean of a column, which has moved so far."""
+    """Let intercepts follow the mean of a column, which has moved by ``moved``."""
     matrix, part = matrix_of(codes, theta, image), scale * moved * column[at.INVERSE, j]
     if codes[at.KIND] == at.COLUMNS:
         part *= column[at.FACTOR, j]
@@ -82,11 +82,11 @@ def let_grow(  # type: ignore[no-untyped-def]
     size, places, scale, gain, codes, constants, theta, image, total, column, outputs, tree, levels,
     numbers, scratch,
 ):  # fmt: skip
-    """Let units grow for the values of a sample that need it, and measure these anew.
+    """Let units grow for values of a sample beyond them, and measure these values again.
 
-    A value so far out does not move the intercept by the old weight of its column. Weights of steps
-    of each column's own shrink around the mean before the sample, not around the one that it has
-    moved. Returns by how much the magnitudes of the inputs have changed.
+    Such a value does not move the intercept by the old weight of its column. Weights of steps by
+    feature shrink around the mean before the sample, not around the moved one. Returns the change
+    of the magnitudes of the inputs.
     """
     raw, value, change = scratch[at.S_RAW], scratch[at.S_VALUE], 0.0
     for e in range(size):
@@ -104,8 +104,8 @@ def let_grow(  # type: ignore[no-untyped-def]
             moved = away * share / (1.0 - share)
         add_offset(j, -moved, scale, codes, theta, image, column, outputs)
         grow(
-            j, abs(away), _STRETCH, codes, constants, theta, image, total, column, tree, levels,
-            numbers, scratch,
+            j, abs(away), _LARGEST_STRETCH, codes, constants, theta, image, total, column, tree,
+            levels, numbers, scratch,
         )  # fmt: skip
         if codes[at.KIND] == at.FEATURES:
             add_offset(j, moved, scale, codes, theta, image, column, outputs)
@@ -120,7 +120,7 @@ def move_origin(  # type: ignore[no-untyped-def]
     size, places, scale, pace, gain, codes, constants, theta, image, total, column, outputs, tree,
     levels, numbers, scratch, products,
 ):  # fmt: skip
-    """Let means and units learn from a sample, and measure it anew.
+    """Update means and units with a sample, and measure the sample again.
 
     ``gain`` is the share of the sample in the means, ``pace`` the rate. Returns the sum of the
     inputs' magnitudes.
@@ -168,15 +168,16 @@ def note_names(  # type: ignore[no-untyped-def]
     places, weight, scale, codes, constants, theta, image, total, column, outputs, tree, levels,
     numbers, scratch,
 ):  # fmt: skip
-    """Note which marked columns a sample speaks of, and take the mark from rare ones.
+    """Count the marked columns that a sample has, and remove the marks of rare columns.
 
-    Their origin is zero from then on, and their unit reaches to there. The model stays the same
-    function of samples that have them.
+    From then on their origin is zero, and their unit reaches to zero. The model stays the same
+    function of samples that have these columns.
     """
     for e in range(places.shape[0]):
         j = places[e] + 1
         if column[at.MARK, j] > 0.0:
-            if numbers[at.WEIGHT] > _FEW and column[at.PRESENT, j] < _USUAL * numbers[at.WEIGHT]:
+            seen = numbers[at.WEIGHT]
+            if seen > _ROWS_TO_JUDGE_NAMES and column[at.PRESENT, j] < _USUAL_SHARE * seen:
                 if column[at.TOP, j] > 0.0:
                     grow(
                         j, column[at.TOP, j] + abs(column[at.MEAN, j]), math.inf, codes, constants,

@@ -1,4 +1,4 @@
-"""What online learners do, their losses, and the account that they keep."""
+"""The plan of online learners, their losses, and the account that they keep."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from scipy import sparse
 
 from mixnorm.engines.mirror import layout
 from mixnorm.losses import Loss, compiled
 from mixnorm.norms import Norm
 
-#: Step sizes: given, falling with the square root of the rounds, by the gradients seen, or by those
-#: of each feature; perceptrons need none, as their predictions do not depend on it.
+#: Rules for step sizes: a given number, one that falls with the square root of the rounds, or one
+#: that depends on the gradients seen, of all features or of each. Predictions of perceptrons do not
+#: depend on step sizes, and they have none.
 RULES = {
     "none": layout.NONE,
     "fixed": layout.FIXED,
@@ -24,30 +26,26 @@ RULES = {
     "feature": layout.NONE,
 }
 
-#: What inputs are measured from.
+#: Origins, from which inputs are measured.
 ORIGINS = {"zero": layout.ZERO, "means": layout.MEANS, "marked": layout.MARKED}
 
 #: The loss of perceptrons: one for a mistake.
 PERCEPTRON = "perceptron"
 
-Array = np.ndarray
+#: Samples: an array of shape ``(n_samples, n_features)``, or a CSR matrix.
+Rows: TypeAlias = np.ndarray | sparse.csr_array | sparse.csr_matrix
 
-_CONSTANTS = 4  # of a loss in the compiled loops
-_SMALLEST = 1e-140  # norm of rows, above which squares keep their digits
+_CONSTANTS_OF_A_LOSS = 4  # in the compiled loops
+_LEAST_ROW_NORM = 1e-140  # the squares of smaller rows lose their digits
 
 
 class NotFiniteError(ValueError):
-    """A sample holds NaN or infinity; those before it were learned from, and lost so much."""
+    """A sample holds NaN or infinity; ``losses`` and ``wrong`` are of the samples before it."""
 
     def __init__(
-        self,
-        done: int,
-        losses: Array | None = None,
-        wrong: Array | None = None,
-        order: Array | None = None,
+        self, done: int, losses: np.ndarray, wrong: np.ndarray, order: np.ndarray | None = None
     ) -> None:
-        self.losses = np.empty(0) if losses is None else losses[:done]
-        self.wrong = np.empty(0, dtype=np.int64) if wrong is None else wrong[:done]
+        self.losses, self.wrong = losses[:done], wrong[:done]
         row = done if order is None else order[done]
         super().__init__(
             f"Row {row} of X contains NaN or infinity; the {done} rows before it were learned "
@@ -57,7 +55,7 @@ class NotFiniteError(ValueError):
 
 @dataclass(frozen=True)
 class Plan:
-    """What a learner does, as opposed to what it has learned.
+    """What a learner does, apart from what it has learned.
 
     Parameters
     ----------
@@ -66,28 +64,29 @@ class Plan:
     losses : sequence
         One joint loss (or :data:`PERCEPTRON`) for labels, or a scalar loss for each output.
     rule : {"none", "fixed", "anytime", "adaptive", "feature"}
-        How steps are chosen.
+        The rule for step sizes.
     rate : float
-        The step size; the first of falling ones; for ``"adaptive"`` the radius of what is to be
-        competed with; for ``"feature"`` about the most that a score moves in the first step.
+        For ``"fixed"`` the step size; for ``"anytime"`` the first one; for ``"adaptive"`` the norm
+        of the weights to compete with; for ``"feature"`` about the largest change of a score in the
+        first step.
     radius : float
         Largest norm of the weights.
     scaled : bool
-        Measure inputs in units: the largest distance from the origin seen in their column.
+        Whether inputs are measured in units: the largest distance from the origin seen so far.
     intercept : bool
-        Have a column of ones.
+        Whether there is a column of ones.
     averaged : bool
-        Keep the running average of the weights.
+        Whether the running average of the weights is kept.
     quiet : float
-        Learn only from samples whose derivative in a score exceeds this.
+        The learner learns only from samples whose derivative in a score exceeds this.
     block : int
-        Samples that share their weights, for norms whose mirror map is dear.
+        Number of samples predicted with the same weights, for norms with a costly mirror map.
     origin : {"zero", "means", "marked"}
-        What scaled inputs are measured from: zero, the running mean of their column, or that of
-        the columns marked so; a sample without such a column does not know its value.
+        The origin of scaled inputs: zero, the running mean of each column, or the running mean of
+        marked columns only. A sample without an entry in a marked column does not know its value.
     """
 
-    norm: Any
+    norm: Norm
     losses: Sequence[Any]
     rule: str = "adaptive"
     rate: float = 1.0
@@ -101,12 +100,11 @@ class Plan:
 
     @property
     def joint(self) -> bool:
-        """Whether samples bring a class label."""
-        loss = self.losses[0]
-        return loss == PERCEPTRON or bool(loss.is_classifier)
+        """Whether samples have a class label."""
+        return is_joint(self.losses[0])
 
     def smooth(self, n_features: int, n_outputs: int) -> Any:
-        """Return the strongly convex norm to work with, for weights of a shape."""
+        """Return the strongly convex norm to work with, for weights of the given shape."""
         surrogate = getattr(self.norm, "surrogate", None)  # an ability that norms may lack
         norm = self.norm if surrogate is None else surrogate((n_features, n_outputs))
         if getattr(norm, "mirror", None) is None:
@@ -117,31 +115,31 @@ class Plan:
         return norm
 
     def check(self, n_outputs: int) -> None:
-        """Raise for whatever a learner could not work with; the parts may be a stranger's."""
+        """Raise ValueError unless a learner can work with this plan, which may be from a file."""
         if self.rule not in RULES or self.origin not in ORIGINS:
             raise ValueError(f"the plan must have a rule of {[*RULES]}, an origin of {[*ORIGINS]}")
         positive = 0.0 < self.rate < math.inf and self.radius > 0.0
         if not positive or not 0.0 <= self.quiet < 1.0 or self.block < 1:
             raise ValueError("the numbers of the plan are out of range")
         if not isinstance(self.norm, Norm):
-            raise ValueError(f"{self.norm!r} is no norm")
+            raise ValueError(f"{self.norm!r} is not a norm")
         if not all(loss == PERCEPTRON or isinstance(loss, Loss) for loss in self.losses):
             raise ValueError("the plan must have losses")
-        joint = [loss == PERCEPTRON or loss.is_classifier for loss in self.losses]
+        joint = [is_joint(loss) for loss in self.losses]
         scalar = not any(joint) and len(joint) in (1, n_outputs)
         if joint != [True] and not scalar:
             raise ValueError("the plan must have one joint loss, or a scalar loss for each output")
 
 
-class Account:
-    """The numbers that a learner keeps about its rounds."""
+class OnlineLearner:
+    """The base of online learners, with the numbers that they keep and the bounds on them."""
 
-    #: The arrays that make the state, with the plan and the sizes.
+    #: The names of the arrays of the state.
     stored: tuple[str, ...]
     plan: Plan
     n_features: int
     n_outputs: int
-    numbers: Array
+    numbers: np.ndarray
     norm: Any
 
     @property
@@ -151,62 +149,108 @@ class Account:
 
     @property
     def mistakes(self) -> int:
-        """Samples (or tasks of samples) whose class was predicted wrong."""
+        """Samples (or tasks of samples) whose class was predicted wrongly."""
         return int(self.numbers[layout.MISTAKES])
 
     @property
     def updates(self) -> int:
-        """Samples that the weights were changed by."""
+        """Samples that changed the weights."""
         return int(self.numbers[layout.UPDATES])
 
     @property
     def loss(self) -> float:
-        """The weighted losses of all samples, each before it was learned from."""
+        """The weighted sum of the losses of all samples, each before it was learned from."""
         return float(self.numbers[layout.LOSS])
 
+    def learn(
+        self,
+        X: Rows,
+        labels: np.ndarray,
+        targets: np.ndarray,
+        importance: np.ndarray,
+        order: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Learn from samples one after the other; return each one's loss and mistakes.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The samples.
+        labels : array of int of shape (n_samples,), or of shape (0,)
+            The class of each sample, or for scalar losses the output that it has a target for. If
+            empty, every sample has targets for all outputs.
+        targets : array of shape (n_samples, n_outputs) or (n_samples, 1)
+            The targets of scalar losses; NaN where a target is missing.
+        importance : array of shape (n_samples,)
+            How many times each sample counts.
+        order : array of int of shape (n_samples,), optional
+            The order in which the learner meets the samples.
+
+        Returns
+        -------
+        losses, wrong : arrays of shape (n_samples,)
+            Weighted losses, and mistakes, in the order in which samples were met.
+        """
+        samples = (labels, targets, importance)
+        if order is not None:
+            samples = tuple(each[order] if len(each) else each for each in samples)
+        losses, wrong = np.zeros(X.shape[0]), np.zeros(X.shape[0], dtype=np.int64)
+        plain = (make_plain(each, each.dtype) for each in samples)
+        done = self._learn(X, order, *plain, losses, wrong)
+        if done < len(losses):
+            raise NotFiniteError(done, losses, wrong, order)
+        return losses, wrong
+
+    def _learn(self, X: Rows, order: np.ndarray | None, *samples: np.ndarray) -> int:
+        """Learn from samples; return the number of those before one that is not finite.
+
+        ``samples`` are labels, targets and importance, in order, and the arrays of losses and
+        mistakes to fill.
+        """
+        raise NotImplementedError
+
     def check_numbers(self) -> None:
-        """Raise a clear error for data of a size that numbers cannot hold."""
+        """Raise ValueError if the data were too large or too small for floating-point numbers."""
         if not np.all(np.isfinite(self.numbers)):
             raise ValueError(
                 "The weights have overflowed: inputs, targets or sample weights are too large (or "
                 "too small) for these steps. Set scale=True, lower eta0, or scale the data "
                 "(MaxAbsScaler), and start anew."
             )
-        if 0.0 < self.numbers[layout.LARGEST_SAMPLE] < _SMALLEST:
+        if 0.0 < self.numbers[layout.LARGEST_SAMPLE] < _LEAST_ROW_NORM:
             raise ValueError(
                 "The rows are so small that their squares are lost. Set scale=True, or scale the "
                 "data (MaxAbsScaler), and start anew."
             )
 
-    def _sums(self) -> Array:
-        """Return minus the sum of gradients, ``(n_columns, n_outputs)``, intercept first."""
+    def _sums(self) -> np.ndarray:
+        """Return minus the sum of gradients, ``(n_columns, n_outputs)``, the intercept first."""
         raise NotImplementedError
 
-    def _comparator(self, weights: Array) -> Array:
-        """Return weights as ``(n_columns, n_outputs)``, with a zero for the intercept."""
+    def _comparator(self, weights: np.ndarray) -> np.ndarray:
+        """Return weights of shape ``(n_columns, n_outputs)``, with a zero for the intercept."""
         weights = np.asarray(weights, dtype=np.float64).reshape(self.n_outputs, -1)
         missing = self.n_features + 1 - weights.shape[1]
         return np.concatenate([np.zeros((self.n_outputs, missing)), weights], axis=1).T
 
-    def regret(self, weights: Array) -> float:
-        """Return how much more was lost than by fixed weights, at most.
+    def regret(self, weights: np.ndarray) -> float:
+        """Return an upper bound on how much more was lost than with fixed weights.
 
-        That is the sum of ``<v_t, w_t - u>`` over the rounds, which is not less than the
-        difference of the losses.
+        It is the sum of ``<v_t, w_t - u>`` over the rounds, the middle of :eq:`regret`.
         """
         self._check_rule()
         given = self._comparator(weights)
         return float(self.numbers[layout.LINEAR]) + float(np.sum(self._sums() * given))
 
-    def regret_bound(self, weights: Array) -> float:
-        """Return what the theory promises of :meth:`regret`, from the steps that were taken.
+    def regret_bound(self, weights: np.ndarray) -> float:
+        """Return the bound that the theory gives for :meth:`regret`, with the steps taken.
 
-        That is ``f(u) / rate_T + sum_t rate_t |v_t|^2 / (2 beta)`` with ``f`` half the squared
-        norm, and holds for weights in the ball.
+        It is ``f(u) / rate_T + sum_t rate_t |v_t|^2 / (2 beta)`` with ``f`` half the squared norm,
+        the right side of :eq:`regret`, and holds for weights in the ball.
         """
         self._check_rule()
         rate, steps = self._last_step()
-        if not rate > 0.0:  # nothing was learned from so far
+        if not rate > 0.0:  # no sample was learned from so far
             return 0.0
         size = float(self.norm.value(self._comparator(weights)))
         return 0.5 * size * size / rate + steps
@@ -215,14 +259,15 @@ class Account:
         """Return the last step size, and the sum of ``rate_t |v_t|^2 / (2 beta)``."""
         return float(self.numbers[layout.LAST_RATE]), float(self.numbers[layout.STEPS])
 
-    def mistake_bound(self, weights: Array) -> float:
-        """Return how many mistakes a perceptron can have made, given weights to compare with.
+    def mistake_bound(self, weights: np.ndarray) -> float:
+        """Return the largest number of mistakes that a perceptron can have made (:eq:`mistakes`).
 
-        With ``a = |W| * max |X| / sqrt(beta)`` that is ``L + a sqrt(L) + a^2``, where ``L`` is what
-        the weights lost on the mistakes (at most their hinge loss there).
+        With ``a = |W| * max |X| / sqrt(beta)`` for the weights to compare with, it is
+        ``L + a sqrt(L) + a^2``, where ``L`` is what they lose on the mistakes (at most their hinge
+        loss).
         """
         if self.plan.losses[0] != PERCEPTRON:
-            raise TypeError("Only perceptrons have a mistake bound; ask for the regret bound.")
+            raise TypeError("Only perceptrons have a mistake bound; call regret_bound instead.")
         self._check_raw()
         given, made = self._comparator(weights), float(self.numbers[layout.UPDATES])
         lost = max(0.0, made - float(np.sum(self._sums() * given)))
@@ -233,57 +278,73 @@ class Account:
     def _check_averaged(self) -> None:
         if not self.plan.averaged:
             raise ValueError(
-                "average=True was set after learning began, and no average was kept; set it back, "
-                "or learn anew."
+                "average=True was set after learning began, and no average was kept; set "
+                "average=False, or start a new model."
             )
 
     def _check_rule(self) -> None:
         if self.plan.rule in ("none", "feature"):
             raise TypeError(
-                f"Steps by the rule {self.plan.rule!r} have no regret bound here; 'fixed', "
-                "'anytime' and 'adaptive' ones have."
+                f"Steps by the rule {self.plan.rule!r} have no regret bound here; choose 'fixed', "
+                "'anytime' or 'adaptive'."
             )
         self._check_raw()
 
     def _check_raw(self) -> None:
         if self.plan.scaled:
             raise TypeError(
-                "The theory promises nothing of rows measured in running units; set scale=False "
-                "for a bound, and scale the rows beforehand if need be."
+                "There is no bound for rows measured in running units; set scale=False, and scale "
+                "the rows beforehand if need be."
             )
 
 
-def row_code(loss: Any) -> int | None:
+def make_plain(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """Return the array, or a copy if the loop would have to be compiled again for it."""
+    return np.require(array, dtype, requirements=["C", "W", "E"])
+
+
+def is_joint(loss: Loss | str) -> bool:
+    """Tell whether a loss, or the perceptron's, is of all scores of a sample and its label."""
+    return isinstance(loss, str) or bool(loss.is_classifier)
+
+
+def rule_error(norm: Norm) -> ValueError:
+    """Return the error for steps by feature with a norm other than ``"l2,2"``."""
+    return ValueError(
+        f"learning_rate='feature' goes with the norm 'l2,2' only, got {norm!r}; "
+        "choose 'adaptive' for this norm."
+    )
+
+
+def row_code(loss: Loss | str) -> int | None:
     """Return the number of a loss in the compiled loops; None for a loss that is not in them."""
-    return compiled.PERCEPTRON if loss == PERCEPTRON else getattr(loss, "row_code", None)
+    return compiled.PERCEPTRON if isinstance(loss, str) else getattr(loss, "row_code", None)
 
 
 def are_compiled(losses: Sequence[Any]) -> bool:
-    """Tell whether the compiled loops know all of some losses."""
+    """Tell whether the compiled loops know all of these losses."""
     return all(row_code(loss) is not None for loss in losses)
 
 
-def row_constants(loss: Any) -> Array:
-    """Return what the compiled loops need to know of a loss."""
-    found = np.zeros(_CONSTANTS)
-    if loss != PERCEPTRON:
-        found[: len(loss.row_constants)] = loss.row_constants
+def row_constants(loss: Loss | str) -> np.ndarray:
+    """Return the constants of a loss that the compiled loops need."""
+    found, own = np.zeros(_CONSTANTS_OF_A_LOSS), getattr(loss, "row_constants", ())
+    found[: len(own)] = own
     return found
 
 
-def row_loss(loss: Any) -> Callable[[Array, Any], tuple[float, Array]]:
-    """Return a function of a sample's scores and its label or target.
+def row_loss(loss: Loss | str) -> Callable[[np.ndarray, Any], tuple[float, np.ndarray]]:
+    """Return the loss of one sample and its derivatives, as a function of scores and target.
 
-    It returns the loss and the derivatives, compiled where it can be. For a scalar loss the scores
-    are one.
+    The function is compiled if possible. For a scalar loss it takes a single score.
     """
     code = row_code(loss)
-    if code is None:
+    if code is None and not isinstance(loss, str):
         return partial(_general_loss, loss)
     constants = row_constants(loss)
-    if loss == PERCEPTRON or loss.is_classifier:
+    if is_joint(loss):
 
-        def label_loss(scores: Array, label: Any) -> tuple[float, Array]:
+        def label_loss(scores: np.ndarray, label: int) -> tuple[float, np.ndarray]:
             residual = np.empty(len(scores))
             return compiled.label_loss(code, constants, scores, label, residual), residual
 
@@ -291,7 +352,7 @@ def row_loss(loss: Any) -> Callable[[Array, Any], tuple[float, Array]]:
     return lambda scores, target: compiled.number_loss(code, constants, scores[0], target)
 
 
-def _general_loss(loss: Any, scores: Array, target: Any) -> tuple[float, Array]:
+def _general_loss(loss: Loss, scores: np.ndarray, target: Any) -> tuple[float, np.ndarray]:
     scores = scores[None, :]
     encoded = loss.encode(np.asarray([target]), scores.shape[1], scores)
     value, residual = loss.value_and_residual(scores, encoded, np.ones(1))

@@ -1,36 +1,39 @@
-"""Online learners whose rounds cost the entries of the sample that are not zero."""
+"""Online learners whose rounds cost one pass over the entries of the sample that are not zero."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from mixnorm._array import is_sparse, to_dense
+from mixnorm._array import to_dense
+from mixnorm._chunks import chunks
 from mixnorm.engines.mirror import layout, sums_jit
 from mixnorm.engines.mirror import rows_jit as jit
 from mixnorm.engines.mirror.plan import (
     ORIGINS,
     RULES,
-    Account,
-    Array,
-    NotFiniteError,
+    OnlineLearner,
     Plan,
+    Rows,
+    make_plain,
     row_code,
     row_constants,
+    rule_error,
 )
 from mixnorm.engines.mirror.vectors_jit import BRANCHES
 
-_BLOCK = 1 << 16  # entries of samples that are handed to the compiled loop at once
+_OPERATIONS_PER_ENTRY = 1 << 10  # of a sample, for hundreds of outputs
 
 
-class RowLearner(Account):
-    """A learner whose round costs the entries of the sample that are not zero.
+class RowLearner(OnlineLearner):
+    """A learner whose rounds cost one pass over the entries of the sample that are not zero.
 
-    It takes mixed norms of columns, ``(2, q)``, or of entries, ``(q, q)``.
+    It works with mixed norms of columns, ``(2, q)``, or of entries, ``(q, q)``
+    (:eq:`mirror-columns`).
 
     Examples
     --------
@@ -46,7 +49,7 @@ class RowLearner(Account):
 
     stored = ("theta", "image", "total", "column", "outputs", "tree", "numbers")
 
-    #: What single rows are learned with; None until :meth:`prepare`.
+    #: The arrays to learn from single rows with; None until the caller makes them.
     workspace: RowWorkspace | None = None
 
     def __init__(self, plan: Plan, n_features: int, n_outputs: int) -> None:
@@ -56,10 +59,7 @@ class RowLearner(Account):
         kind = layout.ENTRIES if self.norm.inner == self.norm.outer != 2 else layout.COLUMNS
         if plan.rule == "feature":
             if power != 2.0:
-                raise ValueError(
-                    f"learning_rate='feature' goes with the norm 'l2,2' only, got {plan.norm!r}; "
-                    "choose 'adaptive' for this norm."
-                )
+                raise rule_error(plan.norm)
             if math.isfinite(plan.radius):
                 raise ValueError(
                     "learning_rate='feature' has no ball; choose 'adaptive', or leave radius out."
@@ -94,7 +94,7 @@ class RowLearner(Account):
         self._set_tree()
 
     def _set_tree(self) -> None:
-        """Lay out the tree that sums the columns' powers, and fill it."""
+        """Make the tree that sums the powers of the columns, and fill it."""
         width = self.column.shape[1]
         levels = [0, width]
         while width > 1:
@@ -109,12 +109,12 @@ class RowLearner(Account):
                 self.tree, self.levels, self.numbers, scratch,
             )  # fmt: skip
 
-    def grown(self, n_features: int, n_outputs: int, losses: Sequence[Any] = ()) -> RowLearner:
+    def enlarge(self, n_features: int, n_outputs: int, losses: Sequence[Any] = ()) -> RowLearner:
         """Return the learner with room for more features and outputs, whose weights are zero.
 
-        The exponent of a surrogate norm grows with them. All bounds still hold: a larger one makes
-        dual norms smaller. Scalar losses that differ are given for all outputs. The learner itself
-        is of no use any more.
+        The exponent of a surrogate norm grows with them. All bounds still hold, because a larger
+        exponent makes dual norms smaller. ``losses`` has a loss for each output if they differ.
+        The learner itself must not be used afterwards.
         """
         columns = self.column.shape[1]
         if self.plan.averaged:
@@ -135,58 +135,33 @@ class RowLearner(Account):
         larger.codes[layout.MODE] = self.codes[layout.MODE]
         return larger
 
-    def learn(
-        self, X: Any, labels: Array, targets: Array, importance: Array, order: Array | None = None
-    ) -> tuple[Array, Array]:
-        """Learn from samples one after the other; return each one's loss and mistakes.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-            The samples.
-        labels : array of int of shape (n_samples,), or of shape (0,)
-            The class of each sample, or for scalar losses the output it speaks of; with none every
-            sample speaks of all outputs.
-        targets : array of shape (n_samples, n_outputs) or (n_samples, 1)
-            The targets of scalar losses, NaN where there is none.
-        importance : array of shape (n_samples,)
-            How many times each sample counts.
-        order : array of int of shape (n_samples,), optional
-            The order in which samples come.
-
-        Returns
-        -------
-        losses, wrong : arrays of shape (n_samples,)
-            Weighted losses, and mistakes, as samples came.
-        """
+    def _learn(self, X: Rows, order: np.ndarray | None, *samples: np.ndarray) -> int:
         if self.plan.joint:
             self.codes[layout.MODE] = layout.LABELS
         else:
-            self.codes[layout.MODE] = layout.TASKS if len(labels) else layout.TARGETS
-        losses, wrong = np.zeros(X.shape[0]), np.zeros(X.shape[0], dtype=np.int64)
-        labels, targets, importance = in_order(order, labels, targets, importance)
+            self.codes[layout.MODE] = layout.TASKS if len(samples[0]) else layout.TARGETS
         step: Any = jit.learn
-        for rows in _blocks(X):
-            done = step(
-                *self._samples(X[rows if order is None else order[rows]]), labels[rows],
-                targets[rows], importance[rows], *self.arrays(), losses[rows], wrong[rows],
-            )  # fmt: skip
-            if done < len(losses[rows]):
-                raise NotFiniteError(rows.start + done, losses, wrong, order)
-        return losses, wrong
+        entries = X.size if isinstance(X, np.ndarray) else X.nnz
+        for rows in chunks(X.shape[0], _OPERATIONS_PER_ENTRY * -(-entries // max(1, X.shape[0]))):
+            labels, targets, importance, *found = (each[rows] for each in samples)
+            block = self._samples(X[rows if order is None else order[rows]])
+            done: int = step(*block, labels, targets, importance, *self.arrays(), *found)
+            if done < len(importance):
+                return rows.start + done
+        return X.shape[0]
 
-    def _samples(self, X: Any) -> tuple[Array, ...]:
+    def _samples(self, X: Rows) -> tuple[np.ndarray, ...]:
         """Return a block of samples as the compiled loop takes them: one kind of array for all."""
-        if is_sparse(X) and self.codes[layout.ORIGIN] != layout.MEANS:
-            ends, places = (_plain(each, np.int64) for each in (X.indptr, X.indices))
-            return np.empty((0, 0)), ends, places, _plain(X.data, np.float64)
+        if not isinstance(X, np.ndarray) and self.codes[layout.ORIGIN] != layout.MEANS:
+            ends, places = (make_plain(each, np.int64) for each in (X.indptr, X.indices))
+            return np.empty((0, 0)), ends, places, make_plain(X.data, np.float64)
         whole = to_dense(X)
         nothing = np.zeros(1, dtype=np.int64)
-        return _plain(whole, np.float64), nothing, nothing[:0], np.empty(0)
+        return make_plain(whole, np.float64), nothing, nothing[:0], np.empty(0)
 
     @property
-    def sums(self) -> Array | None:
-        """The sums of gradients, where weights come from them."""
+    def sums(self) -> np.ndarray | None:
+        """Minus the sums of gradients; None for steps by feature, which do not need them."""
         return None if self.codes[layout.KIND] == layout.FEATURES else self.theta
 
     def arrays(self) -> tuple[Any, ...]:
@@ -196,7 +171,7 @@ class RowLearner(Account):
             self.image, self.total, self.column, self.outputs, self.tree, self.levels, self.numbers,
         )  # fmt: skip
 
-    def weights(self, averaged: bool = False) -> tuple[Array, Array]:
+    def weights(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return weights ``(n_outputs, n_features)`` and intercepts, in units of the inputs."""
         matrix = self.directions()
         clock = float(self.numbers[layout.CLOCK])
@@ -214,32 +189,29 @@ class RowLearner(Account):
         intercept = matrix[:, 0] * self.codes[layout.INTERCEPT] + offset + self.outputs[layout.BASE]
         return weights, intercept - weights @ self.column[layout.MEAN, 1:]
 
-    def directions(self) -> Array:
-        """Return the weights of scaled inputs, up to a factor for all of them."""
+    def directions(self) -> np.ndarray:
+        """Return the weights of scaled inputs, up to a common factor."""
         if self.codes[layout.KIND] == layout.COLUMNS:
             return np.asarray(self.theta * self.column[layout.FACTOR])
         return self.image
 
     def mark(self, places: Sequence[int]) -> None:
-        """Mark features whose absence from a row says nothing, for the origin "marked"."""
+        """Mark features whose value is unknown if a row does not have them (origin "marked")."""
         self.column[layout.MARK, np.asarray(places, dtype=np.int64) + 1] = 1.0
 
-    def means_of_marked(self) -> Array:
-        """Return the mean of each marked feature, zero of others."""
+    def means_of_marked(self) -> np.ndarray:
+        """Return the mean of each marked feature, and zero for the others."""
         return np.asarray(self.column[layout.MEAN, 1:] * self.column[layout.MARK, 1:])
 
-    def prepare(self, n_targets: int) -> None:
-        """Make room for single rows, such as were learned from last, with so many targets each."""
-        self.workspace = RowWorkspace(self, n_targets)
-
-    def _sums(self) -> Array:
+    def _sums(self) -> np.ndarray:
         return self.theta.T
 
 
 class RowWorkspace:
-    """Arrays to predict and learn from one row of all features, made once.
+    """Arrays to predict and learn from one dense row at a time, made once.
 
-    The caller writes to ``row`` and ``target``.
+    The caller writes to ``row`` and ``target``. Rows are learned from as the last samples were: by
+    class, by task or with targets for all outputs.
     """
 
     def __init__(self, learner: RowLearner, n_targets: int) -> None:
@@ -254,42 +226,21 @@ class RowWorkspace:
         )  # fmt: skip
 
     def learn(self, label: int) -> int:
-        """Learn from the row, and return how many there were; a negative number if it failed.
+        """Learn from the row, and return the number of rounds so far.
 
-        That is -1 for a row that is not finite, and another one for numbers that overflow.
+        The result is -1 if the row is not finite, and -2 if numbers have overflowed.
         """
         done: int = jit.learn_row(self.row, self._mode, label, *self._learning)
         return done
 
-    def scores(self) -> Array:
-        """Return the scores of the row, in an array that the next call overwrites."""
+    def scores(self) -> np.ndarray:
+        """Return the scores of the row in an array that the next call overwrites."""
         jit.scores_of(self.row, *self._scoring)
         return self._scores
 
 
-def copy_corners(smaller: Any, larger: Any, names: Sequence[str]) -> None:
-    """Copy arrays of one learner into the first rows and columns of those of another."""
+def copy_corners(smaller: OnlineLearner, larger: OnlineLearner, names: Sequence[str]) -> None:
+    """Copy arrays of one learner into the first rows and columns of the arrays of another."""
     for name in names:
         array = getattr(smaller, name)
         getattr(larger, name)[tuple(map(slice, array.shape))] = array
-
-
-def in_order(order: Array | None, *arrays: Array) -> list[Array]:
-    """Return arrays of samples in an order, as the compiled loop takes them."""
-    if order is not None:
-        arrays = tuple(each[order] if len(each) else each for each in arrays)
-    return [_plain(each, each.dtype) for each in arrays]
-
-
-def _plain(array: Array, dtype: Any) -> Array:
-    """Return an array itself, or a copy if the loop would have to be compiled for it."""
-    return np.require(array, dtype, requirements=["C", "W", "E"])
-
-
-def _blocks(X: Any) -> Iterator[slice]:
-    """Yield the rows of blocks small enough that a copy of one does not matter."""
-    n_samples = X.shape[0]
-    entries = X.nnz if is_sparse(X) else X.size
-    count = max(1, _BLOCK * n_samples // max(entries, n_samples, 1))
-    for start in range(0, n_samples, count):
-        yield slice(start, min(start + count, n_samples))

@@ -1,14 +1,14 @@
-"""The compiled loop of online mirror descent: predict, suffer, step, a sample at a time.
+"""The compiled loop of online mirror descent: predict, count the loss, step, for each sample.
 
-All of a learner's state lies in the arrays that the loop is given, so that it goes on exactly where
-it stopped, however the samples were handed over. A sample with few entries is worked on entry by
-entry, any other as a whole row, which compilers turn into wide instructions.
+The arrays that the loop gets hold all of the state of a learner, so that it continues exactly where
+it stopped, in whatever parts the samples come. A sample with few entries is processed entry by
+entry, any other as a whole row, which compilers vectorise.
 
 A round has this order. The sample is measured by the means and units known so far, and predicted.
 Then means and units learn from it. The score of an output is
-``weights . inputs + rate * OFFSET + BASE``: when means move, ``OFFSET`` moves with them, so that
-the model stays the same function; the rate is in it so that what early weights have added fades
-as they do. At last comes the step, with inputs in the new units.
+``weights . inputs + rate * OFFSET + BASE``. When means move, ``OFFSET`` moves with them, so that
+the model stays the same function. It is multiplied by the rate so that the part from early weights
+fades as these weights do. The step comes last, with inputs in the new units.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from mixnorm.engines.mirror.vectors_jit import (
 )
 from mixnorm.losses.compiled import MARGIN_BOX, best_class, label_loss, number_loss
 
-WARM = 30.0  # samples after which steps have half their size, as units are not known before
-_LONG = 65536.0  # rounds of the present scale on the clock; a longer one would drop digits
-_SPARSE = 8  # a sample is sparse if fewer than one in so many entries are not zero
-_LIGHT = 3  # steps go by entries if fewer than one in so many are not zero
-_REPEATS = 64.0  # steps of one sample at most, however large its weight
-_ONE, _TINY = np.float32(1.0), np.float32(1e-30)
+WARM = 30.0  # samples until steps have half their size, while units are not well known
+_LONGEST_CLOCK = 65536.0  # rounds of the present scale on the clock; more would lose digits
+_SPARSE_ROW_RATIO = 8  # a sample is sparse if less than one in eight entries is not zero
+_SPARSE_STEP_RATIO = 3  # steps go by entries if less than one in three is not zero
+_MOST_STEPS_PER_ROW = 64.0  # for a sample of any weight
+_SINGLE_ONE, _SINGLE_TINY = np.float32(1.0), np.float32(1e-30)
 
 
 @compiled
@@ -95,7 +95,7 @@ def entry_scores(count, index, part, scale, output, codes, matrix, scores):  # t
 def step_features(  # type: ignore[no-untyped-def]
     count, index, value, residual, weight, rate, codes, image, column, outputs, scratch
 ):
-    """Take a step whose size is each column's own.
+    """Take a step with a size for each column (:eq:`feature-steps`).
 
     Derivatives are taken in units of the largest seen of their output, and steps in units of its
     largest target.
@@ -115,10 +115,10 @@ def step_features(  # type: ignore[no-untyped-def]
     else:
         for j in range(count):
             energy[j] += strength * value[j] * value[j]
-        if codes[at.SCALED]:  # half the digits are enough, and there half as dear
+        if codes[at.SCALED]:  # single precision is enough here, and twice as fast
             for j in range(count):
-                root = np.sqrt(np.float32(energy[j]) + _TINY)
-                part[j] = rate * value[j] * np.float64(_ONE / root)
+                root = np.sqrt(np.float32(energy[j]) + _SINGLE_TINY)
+                part[j] = rate * value[j] * np.float64(_SINGLE_ONE / root)
         else:
             for j in range(count):
                 part[j] = rate * value[j] / math.sqrt(energy[j] + 1e-300)
@@ -127,7 +127,7 @@ def step_features(  # type: ignore[no-untyped-def]
 
 @plain
 def move_base(i, output, weight, codes, loss_codes, targets, outputs):  # type: ignore[no-untyped-def]
-    """Move the means of targets that are numbers."""
+    """Update the means of targets that are numbers."""
     for r in range(codes[at.OUTPUTS]):
         target = targets[i, 0 if output >= 0 else r]
         if loss_codes[r] < MARGIN_BOX and (output < 0 or r == output) and not math.isnan(target):
@@ -136,7 +136,7 @@ def move_base(i, output, weight, codes, loss_codes, targets, outputs):  # type: 
 
 
 @plain
-def widen(i, output, codes, loss_codes, residual, targets, outputs):  # type: ignore[no-untyped-def]
+def note_largest(i, output, codes, loss_codes, residual, targets, outputs):  # type: ignore[no-untyped-def]
     """Note the largest derivatives and targets of outputs that are numbers."""
     for r in range(codes[at.OUTPUTS]):
         if residual[r] != 0.0 and loss_codes[r] < MARGIN_BOX:
@@ -151,17 +151,17 @@ def widen(i, output, codes, loss_codes, residual, targets, outputs):  # type: ig
 
 @compiled
 def is_whole(count, n_columns, codes):  # type: ignore[no-untyped-def]
-    """Whether a sample with so many entries is worked on as a whole row."""
+    """Tell whether a sample with ``count`` entries is processed as a whole row."""
     if codes[at.ORIGIN] == at.ZERO:
-        return count * _SPARSE > n_columns
+        return count * _SPARSE_ROW_RATIO > n_columns
     return codes[at.ORIGIN] == at.MEANS
 
 
 @compiled
 def read_row(row, codes, index, raw):  # type: ignore[no-untyped-def]
-    """Write a dense sample: all of it, or the entries that are not zero; return how many these are.
+    """Write a dense sample, or its entries that are not zero; return the number of these entries.
 
-    -1 says that not all entries are finite numbers.
+    The result is -1 if an entry is not finite.
     """
     first, n_columns = codes[at.INTERCEPT], row.shape[0] + 1
     count = count_entries(row)
@@ -181,7 +181,7 @@ def read_row(row, codes, index, raw):  # type: ignore[no-untyped-def]
 def read_entries(places, entries, codes, column, index, raw):  # type: ignore[no-untyped-def]
     """Write a stored sample, as :func:`read_row` does.
 
-    With marked columns NaN says that a value is not known.
+    With marked columns NaN means an unknown value.
     """
     first, n_columns = codes[at.INTERCEPT], column.shape[1]
     if codes[at.ORIGIN] == at.MARKED:
@@ -220,9 +220,9 @@ def score(size, index, scale, output, codes, constants, theta, image, column, va
 
 
 @compiled
-def in_parts(importance):  # type: ignore[no-untyped-def]
-    """Return into how heavy parts a sample is cut, and how many they are."""
-    repeats = max(1, math.ceil(min(importance, _REPEATS)))
+def split_importance(importance):  # type: ignore[no-untyped-def]
+    """Return the weight of each part of a heavy sample, and the number of parts."""
+    repeats = max(1, math.ceil(min(importance, _MOST_STEPS_PER_ROW)))
     return importance / repeats, repeats
 
 
@@ -232,7 +232,7 @@ def judge(  # type: ignore[no-untyped-def]
 ):
     """Return the loss of a sample and its mistakes; write the derivatives in its scores.
 
-    The first number of an output whose mean is the base of its scores costs nothing.
+    The first number of an output costs nothing if the mean of its numbers is the base of scores.
     """
     if codes[at.MODE] == at.LABELS:
         missed = 1 if best_class(scores) != labels[i] else 0
@@ -244,7 +244,7 @@ def judge(  # type: ignore[no-untyped-def]
         target = targets[i, 0 if output >= 0 else r]
         if (output < 0 or r == output) and not math.isnan(target):
             if based and loss_codes[r] < MARGIN_BOX and outputs[at.HEARD, r] == 0.0:
-                continue  # nothing is known of its size
+                continue  # the size of the numbers is not known
             own, slope = number_loss(loss_codes[r], loss_constants[r], scores[r], target)
             loss += own
             residual[r] = slope
@@ -258,13 +258,13 @@ def step(  # type: ignore[no-untyped-def]
     i, output, count, weight, rate, index, targets, codes, constants, loss_codes, theta, image,
     total, column, outputs, tree, levels, numbers, scratch, residual, products,
 ):  # fmt: skip
-    """Step against the derivatives of a sample in its scores; faint ones do not count."""
+    """Step against the derivatives of a sample in its scores, except for small ones."""
     n_columns, size, moved, places = column.shape[1], count, scratch[at.S_VALUE], index
     for r in range(codes[at.OUTPUTS]):
         if abs(residual[r]) <= constants[at.QUIET]:
             residual[r] = 0.0
     if is_whole(count, n_columns, codes):
-        if codes[at.ORIGIN] == at.ZERO and count * _LIGHT < n_columns:  # many zeros
+        if codes[at.ORIGIN] == at.ZERO and count * _SPARSE_STEP_RATIO < n_columns:  # many zeros
             size = pack_whole(n_columns, moved, index, scratch[at.S_PACKED])
             moved = scratch[at.S_PACKED]
         else:
@@ -272,12 +272,12 @@ def step(  # type: ignore[no-untyped-def]
     if codes[at.AVERAGED]:
         note_average(size, places, codes, theta, image, total, column, numbers)
     warm = 1.0
-    if codes[at.SCALED]:  # a heavy part of a sample does not overshoot
+    if codes[at.SCALED]:  # so that a heavy part does not overshoot
         weight, warm = min(weight, 1.0), numbers[at.WEIGHT] / (numbers[at.WEIGHT] + WARM)
     if theta is None:
         reach = warm * constants[at.RATE] * numbers[at.WEIGHT] / numbers[at.INPUTS]
         if codes[at.MODE] != at.LABELS:
-            widen(i, output, codes, loss_codes, residual, targets, outputs)
+            note_largest(i, output, codes, loss_codes, residual, targets, outputs)
         step_features(
             size, places, moved, residual, weight, reach, codes, image, column, outputs, scratch
         )
@@ -311,9 +311,9 @@ def learn(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Go through samples: predict each, note loss and mistake, and learn from it.
 
-    Samples are the rows of ``dense``, or where that has none those of a CSR matrix. One of weight
-    two is learned from twice, a heavy one in so many equal steps. Writes the weighted losses.
-    Returns how many samples there were before one that is not all finite numbers.
+    Samples are the rows of ``dense``, or of a CSR matrix if ``dense`` has none. The loop learns
+    twice from a sample of weight two, and in several equal steps from a heavy one. It writes the
+    weighted losses, and returns the number of samples before one that is not finite.
     """
     stored = dense.shape[0] == 0
     n_samples = indptr.shape[0] - 1 if stored else dense.shape[0]
@@ -333,7 +333,7 @@ def learn(  # type: ignore[no-untyped-def]
         whole = is_whole(count, n_columns, codes)
         size, places = (n_columns, everything) if whole else (count, index)
         output = labels[i] if codes[at.MODE] == at.TASKS else -1
-        weight, repeats = in_parts(importance[i])
+        weight, repeats = split_importance(importance[i])
         for turn in range(repeats):
             # Predict.
             rate = rate_now(codes, constants, numbers)
@@ -366,7 +366,7 @@ def learn(  # type: ignore[no-untyped-def]
             numbers[at.LOSS] += weight * loss
             numbers[at.WEIGHT] += weight
             if codes[at.AVERAGED]:
-                if numbers[at.CLOCK] > _LONG * scale:
+                if numbers[at.CLOCK] > _LONGEST_CLOCK * scale:
                     restart_clock(codes, theta, image, total, column, numbers)
                 count_average(weight, rate, scale, outputs, numbers)
             # Means, units and targets.
@@ -400,7 +400,7 @@ def learn_row(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Learn from one dense sample; return the rounds so far.
 
-    -1 says that it is not all finite numbers, -2 that the losses no longer are.
+    The result is -1 if the sample is not finite, and -2 if the losses no longer are.
     """
     codes[at.MODE] = mode
     labels, ends = np.full(1, label), np.zeros(1, np.int64)
@@ -418,7 +418,7 @@ def learn_row(  # type: ignore[no-untyped-def]
 def scores_of(  # type: ignore[no-untyped-def]
     dense, codes, constants, theta, image, column, outputs, tree, numbers, scores
 ):
-    """Write the scores of a dense sample, as the coming round would have them."""
+    """Write the scores of a dense sample, as the next round would compute them."""
     n_columns = column.shape[1]
     raw, value, part = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
     everything = np.empty(0, np.int64)

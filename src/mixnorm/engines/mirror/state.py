@@ -1,4 +1,4 @@
-"""What an online learner has learned, as a value that files and pickles keep."""
+"""The state of an online learner, as a value that files and pickles keep."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from mixnorm.engines.mirror.block_learner import BlockLearner
 from mixnorm.engines.mirror.plan import Plan
 from mixnorm.engines.mirror.row_learner import RowLearner
 
-_MOST = 2.0**53  # rounds, up to which floats count
+_LARGEST_EXACT_COUNT = 2.0**53  # up to which floating-point numbers count exactly
 
 
 @dataclass(frozen=True, eq=False)
 class LearnerState:
-    """What a learner goes on from. The learner changes the arrays in place.
+    """The state from which a learner continues. The learner changes the arrays in place.
 
     Parameters
     ----------
     plan : Plan
-        What the learner does.
+        The plan of the learner.
     kind : {"rows", "blocks"}
         Whether it is a :class:`RowLearner` or a :class:`BlockLearner`.
     n_features, n_outputs : int
         The shape of its weights.
     arrays : dict of str to ndarray
-        Its arrays by name, those that ``stored`` of its class lists.
+        Its arrays by name: those listed in ``stored`` of its class.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class LearnerState:
 
     @classmethod
     def of(cls, learner: RowLearner | BlockLearner) -> LearnerState:
-        """Return the state of a learner, with the arrays that it works on."""
+        """Return the state of a learner; both share the arrays."""
         arrays = {name: getattr(learner, name) for name in learner.stored}
         kind: Literal["rows", "blocks"] = "rows" if isinstance(learner, RowLearner) else "blocks"
         made = cls(learner.plan, kind, learner.n_features, learner.n_outputs, arrays)
@@ -61,7 +61,7 @@ class LearnerState:
 
     @cached_property
     def learner(self) -> RowLearner | BlockLearner:
-        """The learner, which works on these arrays."""
+        """The learner that works on these arrays."""
         made = self._empty()
         for name, array in self.arrays.items():
             setattr(made, name, array)
@@ -73,17 +73,17 @@ class LearnerState:
         return kind(self.plan, self.n_features, self.n_outputs)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the fields: a learner is made again where it is needed."""
+        """Return the fields only; the learner is made again when it is needed."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def check(self, max_bytes: int) -> None:
-        """Raise for whatever a learner could not go on from; the parts may be a stranger's."""
+        """Raise ValueError unless a learner can continue from here; the state may be a file's."""
         sizes = (self.n_features, self.n_outputs)
         if [type(size) for size in sizes] != [int, int] or min(sizes) < 0 or self.n_outputs < 1:
             raise ValueError("the sizes of the learner must be whole numbers")
         if 8 * (self.n_features + 1) * self.n_outputs > max_bytes:
             raise ValueError(f"the weights of the learner take more than {max_bytes} bytes")
-        # What the file holds bounds what is made to compare it with.
+        # Bounds the size of the empty learner below by what the file holds.
         if max((array.size for array in self.arrays.values()), default=0) < math.prod(sizes):
             raise ValueError("the sizes of the learner must be those of its weights")
         self.plan.check(self.n_outputs)
@@ -96,7 +96,7 @@ class LearnerState:
             if not same or not array.flags.c_contiguous or not np.all(np.isfinite(array)):
                 raise ValueError(f"the array {name} of the learner does not fit the rest")
         counts = self.arrays["numbers"][[layout.ROUNDS, layout.MISTAKES, layout.UPDATES]]
-        if np.any((counts < 0.0) | (counts > _MOST)):
+        if np.any((counts < 0.0) | (counts > _LARGEST_EXACT_COUNT)):
             raise ValueError("the rounds of the learner must be whole numbers")
         if self.kind == "blocks" and not 0 <= int(self.arrays["waiting"][0]) < self.plan.block:
-            raise ValueError("more samples wait than make a block")
+            raise ValueError("more samples wait than one block has")

@@ -1,8 +1,8 @@
 """The compiled mirror maps of online mirror descent: weights from sums of gradients.
 
-``theta`` is minus the sum of the gradients, ``image`` its powers entry by entry where the norm is
-one of entries. Weights are a common number times ``theta`` times a factor for each column, or a
-number times ``image``.
+``theta`` is minus the sum of the gradients. For norms of entries, ``image`` has its powers, entry
+by entry. Weights are a common number times ``theta`` times a factor for each column
+(:eq:`mirror-columns`), or a common number times ``image``.
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ from mixnorm.engines.mirror.vectors_jit import (
     square_columns,
 )
 
-_LARGE = 40.0  # binary logarithm of squared norms in their unit; larger ones get a larger unit
-_RANGE = 900.0  # of their powers, which are to stay within floating numbers
+_LARGEST_SQUARE_EXPONENT = 40.0  # binary logarithm of squared norms; beyond it, the unit grows
+_LARGEST_POWER_EXPONENT = 900.0  # of powers of norms, which must stay finite
 
 
 @compiled
 def matrix_of(codes, theta, image):  # type: ignore[no-untyped-def]
-    """Return what weights are a multiple of: by columns the sums of gradients, else their image.
+    """Return the matrix that weights are a multiple of: sums of gradients, or their image.
 
-    Steps of each column's own have no sums: ``theta`` is None there, and all that has to do with
-    sums is not even compiled.
+    Steps by feature have no sums: ``theta`` is None there, and code for sums is not compiled.
     """
     if theta is None:
         return image
@@ -42,7 +41,7 @@ def matrix_of(codes, theta, image):  # type: ignore[no-untyped-def]
 def derive(  # type: ignore[no-untyped-def]
     count, index, codes, constants, theta, image, column, tree, levels, numbers, scratch
 ):
-    """Compute anew what is derived from columns of ``theta``; of all columns without an index.
+    """Compute what is derived from columns of ``theta``; from all columns without an index.
 
     Returns the largest squared norm, in units.
     """
@@ -68,7 +67,7 @@ def derive(  # type: ignore[no-untyped-def]
 
 @compiled
 def lift_entries(count, index, power, n_outputs, unit, theta, image, tree, scratch):  # type: ignore[no-untyped-def]
-    """Write the powers of entries with their signs, and each column's sum of them, in units.
+    """Write the signed powers of entries, and the sum of powers of each column, in units.
 
     Returns the largest squared entry.
     """
@@ -91,7 +90,7 @@ def lift_entries(count, index, power, n_outputs, unit, theta, image, tree, scrat
 
 @fast_entry
 def note_average(count, index, codes, theta, image, total, column, numbers):  # type: ignore[no-untyped-def]
-    """Add to the sum of weights what columns were since they last changed; all without an index."""
+    """Add weights of columns since their last change to the sums; of all without an index."""
     whole = index.shape[0] == 0
     seen, factor, matrix = column[at.SEEN], column[at.FACTOR], matrix_of(codes, theta, image)
     for e in range(count):
@@ -106,7 +105,7 @@ def note_average(count, index, codes, theta, image, total, column, numbers):  # 
 
 @compiled
 def restart_clock(codes, theta, image, total, column, numbers):  # type: ignore[no-untyped-def]
-    """Let the clock begin anew, as a long one would drop digits."""
+    """Restart the clock, because a large number of rounds would lose digits."""
     everything = np.empty(0, np.int64)
     note_average(column.shape[1], everything, codes, theta, image, total, column, numbers)
     numbers[at.CLOCK] = 0.0
@@ -115,7 +114,7 @@ def restart_clock(codes, theta, image, total, column, numbers):  # type: ignore[
 
 @compiled
 def count_average(weight, rate, scale, outputs, numbers):  # type: ignore[no-untyped-def]
-    """Let a round count in the sums of weights and of offsets."""
+    """Count a round in the sums of weights and of offsets."""
     for r in range(outputs.shape[1]):
         outputs[at.OFFSETS, r] += weight * rate * outputs[at.OFFSET, r]
     numbers[at.CLOCK] += weight * scale
@@ -125,7 +124,7 @@ def count_average(weight, rate, scale, outputs, numbers):  # type: ignore[no-unt
 def refresh(  # type: ignore[no-untyped-def]
     codes, constants, theta, image, total, column, tree, levels, numbers, scratch
 ):
-    """Compute anew all that is derived from ``theta``, in a unit that suits its size."""
+    """Compute all that is derived from ``theta``, in a unit of about its size."""
     everything, n_columns = np.empty(0, np.int64), theta.shape[1]
     if codes[at.AVERAGED]:
         note_average(n_columns, everything, codes, theta, image, total, column, numbers)
@@ -151,7 +150,7 @@ def refresh(  # type: ignore[no-untyped-def]
 
 @entry
 def rate_now(codes, constants, numbers):  # type: ignore[no-untyped-def]
-    """Return the step size of the coming round."""
+    """Return the step size of the next round (:eq:`adaptive-rate` for the adaptive rule)."""
     if codes[at.RULE] == at.ANYTIME:
         return constants[at.RATE] / math.sqrt(numbers[at.WEIGHT] + 1.0)
     if codes[at.RULE] == at.ADAPTIVE:
@@ -162,7 +161,7 @@ def rate_now(codes, constants, numbers):  # type: ignore[no-untyped-def]
 
 @entry
 def scale_now(rate, codes, constants, tree, numbers):  # type: ignore[no-untyped-def]
-    """Return what ``factor * theta``, or ``image``, is to be multiplied by to give the weights."""
+    """Return the common factor of the weights, for ``factor * theta`` or for ``image``."""
     if codes[at.KIND] == at.FEATURES or codes[at.RULE] == at.NONE:
         return 1.0
     if codes[at.SIZED] == 0 or not tree[-1] > 0.0:
@@ -202,10 +201,10 @@ def power_norm(vector, count, power, scratch):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def ceiling(vector, count, power):  # type: ignore[no-untyped-def]
-    """Return what the norm of the first ``count`` entries is at most, for a power of 2 or more.
+def bound_norm(vector, count, power):  # type: ignore[no-untyped-def]
+    """Return an upper bound of the norm of the first ``count`` entries, for a power of 2 or more.
 
-    Between the largest entry and the Euclidean norm lie all such norms, as their logarithms are
+    It interpolates between the largest entry and the Euclidean norm: the logarithms of norms are
     convex in the inverse of the power.
     """
     largest, total = 0.0, 0.0
@@ -221,7 +220,7 @@ def ceiling(vector, count, power):  # type: ignore[no-untyped-def]
 
 @compiled
 def add_outer(count, index, value, residual, codes, matrix):  # type: ignore[no-untyped-def]
-    """Take ``residual x value`` off a matrix; ``value`` is a whole sample without an index."""
+    """Subtract ``residual x value`` from a matrix; without an index ``value`` is a whole sample."""
     for r in range(codes[at.OUTPUTS]):
         slope = residual[r]
         if slope != 0.0:
@@ -239,15 +238,15 @@ def step_sums(  # type: ignore[no-untyped-def]
     size, places, moved, rate, residual, products, codes, constants, theta, image, column, tree,
     levels, numbers, scratch,
 ):  # fmt: skip
-    """Take a gradient off the sums, and note what the account needs of it.
+    """Subtract a gradient from the sums, and update the numbers of the account.
 
-    Returns whether the sums have outgrown their unit.
+    Returns whether the sums have become too large for their unit.
     """
     power, n_outputs = constants[at.POWER], codes[at.OUTPUTS]
     for r in range(n_outputs):
         numbers[at.LINEAR] += residual[r] * products[r]
     sample = numbers[at.LARGEST_SAMPLE]
-    if codes[at.RULE] != at.NONE or not ceiling(moved, size, power) <= sample:
+    if codes[at.RULE] != at.NONE or not bound_norm(moved, size, power) <= sample:
         sample = power_norm(moved, size, power, scratch)
     inside = power if codes[at.KIND] == at.ENTRIES else 2.0
     slope = power_norm(residual, n_outputs, inside, scratch) * sample
@@ -255,12 +254,12 @@ def step_sums(  # type: ignore[no-untyped-def]
     numbers[at.LARGEST_GRADIENT] = max(numbers[at.LARGEST_GRADIENT], slope)
     if numbers[at.FIRST] == 0.0 and slope > 0.0:
         numbers[at.FIRST] = slope * slope
-        if codes[at.RULE] == at.ADAPTIVE:  # nothing was played by it so far
+        if codes[at.RULE] == at.ADAPTIVE:  # no weights have used the rate so far
             rate = rate_now(codes, constants, numbers)
     if slope > 0.0:
         numbers[at.LAST_RATE] = rate
     numbers[at.STEPS] += rate * slope * slope / (2.0 * constants[at.CONVEXITY])
-    unknown = numbers[at.SQUARES] == 0.0  # what unit is right
+    unknown = numbers[at.SQUARES] == 0.0  # the size of the sums, and so their unit
     numbers[at.SQUARES] += slope * slope
     add_outer(size, places, moved, residual, codes, theta)
     if power == 2.0 and not codes[at.SIZED]:
@@ -268,4 +267,7 @@ def step_sums(  # type: ignore[no-untyped-def]
     largest = derive(
         size, places, codes, constants, theta, image, column, tree, levels, numbers, scratch
     )
-    return largest > math.pow(2.0, min(_LARGE, _RANGE / power)) or unknown
+    return (
+        largest > math.pow(2.0, min(_LARGEST_SQUARE_EXPONENT, _LARGEST_POWER_EXPONENT / power))
+        or unknown
+    )

@@ -1,6 +1,6 @@
 """Compiled loops over vectors: samples as they come, powers of norms, and the tree of their sums.
 
-Columns are named by an index; an empty one stands for the first ones, all of them.
+An index lists columns; an empty index means all of the first ``count`` columns.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from numba import njit
 
 BRANCHES = 64  # of the tree that sums powers of norms
 
-_FAST = {"contract", "reassoc", "nsz", "arcp"}
-# Divisions that would raise keep compilers from vectorising.
-_COMMON: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
-# Functions that Python never calls are compiled without the way in, a fifth of the work.
-_INNER: dict[str, Any] = {**_COMMON, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-entry, fast_entry = njit(**_COMMON), njit(**_COMMON, fastmath=_FAST)
-plain, compiled = njit(**_INNER), njit(**_INNER, fastmath=_FAST)
+_REORDERING = {"contract", "reassoc", "nsz", "arcp"}
+# With divisions that raise, compilers do not vectorise.
+_ENTRY_JIT: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+# Functions that Python never calls need no wrappers, which take a fifth of the compile time.
+_INNER_JIT: dict[str, Any] = {**_ENTRY_JIT, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+entry, fast_entry = njit(**_ENTRY_JIT), njit(**_ENTRY_JIT, fastmath=_REORDERING)
+plain, compiled = njit(**_INNER_JIT), njit(**_INNER_JIT, fastmath=_REORDERING)
 
 
 @plain
@@ -54,10 +54,10 @@ def exponents(whole, bits, count):  # type: ignore[no-untyped-def]
 
 @compiled
 def power_series(mantissa, exponent, out, whole, count):  # type: ignore[no-untyped-def]
-    """Turn binary exponents in ``out`` into powers, up to powers of two, whose exponents follow.
+    """Turn binary exponents in ``out`` into powers, up to powers of two; write their exponents.
 
-    The logarithm is twice an inverse hyperbolic tangent, and both are series of fixed length, so
-    that the loop has no branches.
+    The logarithm is twice an inverse hyperbolic tangent. It and the exponential are series of fixed
+    length, so that the loop has no branches.
     """
     for j in range(count):
         t = (mantissa[j] - 1.4142135623730951) / (mantissa[j] + 1.4142135623730951)
@@ -94,7 +94,7 @@ def power_series(mantissa, exponent, out, whole, count):  # type: ignore[no-unty
 
 @compiled
 def climb(tree, levels, index, count):  # type: ignore[no-untyped-def]
-    """Sum up again what lies above the leaves ``index``, which are sorted; of all without one."""
+    """Compute the sums above the leaves ``index``, which are sorted; above all without an index."""
     shift = 1
     for level in range(levels.shape[0] - 2):
         below, above = levels[level], levels[level + 1]
@@ -122,14 +122,14 @@ def block_sum(tree, start, end):  # type: ignore[no-untyped-def]
 
 @compiled
 def square_columns(count, index, n_outputs, unit, theta, size):  # type: ignore[no-untyped-def]
-    """Write the squared norms of columns, in units; of the first ones without an index.
+    """Write the squared norms of columns, in units, and return the largest.
 
-    Returns the largest.
+    Without an index these are the first columns.
     """
     for e in range(count):
         size[e] = 0.0
     whole, r = index.shape[0] == 0, 0
-    while whole and r + 4 <= n_outputs:  # four at a time, as the sums have to be read and written
+    while whole and r + 4 <= n_outputs:  # four at a time, to read and write the sums less often
         a, b, c, d = theta[r], theta[r + 1], theta[r + 2], theta[r + 3]
         for j in range(count):
             size[j] += (a[j] * a[j] + b[j] * b[j]) + (c[j] * c[j] + d[j] * d[j])
@@ -152,7 +152,7 @@ def square_columns(count, index, n_outputs, unit, theta, size):  # type: ignore[
 
 @plain
 def put(count, index, values, out):  # type: ignore[no-untyped-def]
-    """Write values to their columns; to the first ones without an index."""
+    """Write values to their columns; without an index to the first ones."""
     if index.shape[0] == 0:
         for j in range(count):
             out[j] = values[j]
@@ -163,7 +163,7 @@ def put(count, index, values, out):  # type: ignore[no-untyped-def]
 
 @plain
 def count_entries(row):  # type: ignore[no-untyped-def]
-    """Return how many entries are not zero; -1 if one of them is no finite number."""
+    """Return the number of entries that are not zero; -1 if an entry is not finite."""
     count, finite = 0, 0
     for j in range(row.shape[0]):
         count += row[j] != 0.0
@@ -227,11 +227,11 @@ def scale_by(count, index, factor, value, out, scale):  # type: ignore[no-untype
 
 @compiled
 def move_means(gain, raw, mean, inverse, top, value):  # type: ignore[no-untyped-def]
-    """Move the means of all columns but the first towards a sample, and measure it from there.
+    """Move the means of all columns but the first towards a sample, and measure it from them.
 
-    Returns the sum of the magnitudes of the inputs, and how many lie farther out than any before.
+    Returns the sum of the magnitudes of the inputs, and how many are farther out than all before.
     """
-    total, far = abs(value[0]), 0.0  # numbers of one kind, which compilers turn wide
+    total, far = abs(value[0]), 0.0  # of the same type, so that compilers vectorise
     for j in range(1, mean.shape[0]):
         mean[j] += gain * (raw[j] - mean[j])
         away = raw[j] - mean[j]

@@ -1,4 +1,4 @@
-"""Machines on weighted sums of kernels, and the weights.
+"""Weights of several kernels, learned with the machine on their weighted sum.
 
 Open ``engine.py`` first. The engine may import ``losses`` and ``kernels``.
 """

@@ -1,10 +1,10 @@
-"""Learning the weights of kernels together with the machine on their sum, by a duality gap.
+"""Weights of kernels, learned together with the machine on their sum until a duality gap is small.
 
 :func:`solve` minimises a penalty of block sizes (:class:`KernelPenalty`) plus the losses of joint
-machines: with the multi-class hinge loss or its square, or with the squared loss. For fixed weights
-of the kernels that is a machine on one kernel (coordinate ascent with Newton steps); the weights
-that touch the penalty at its solution come next. Weights are first learned on a part of the rows,
-where that is cheap.
+machines: with the multi-class hinge loss or its square, or with the squared loss. With fixed
+weights of the kernels that is a machine on one kernel (coordinate ascent with Newton steps). The
+next weights are those of the quadratic penalty that touches the true one at its solution
+(:eq:`touching-weights`). Weights are first learned on a part of the rows, where that is cheap.
 """
 
 from __future__ import annotations
@@ -20,32 +20,36 @@ from mixnorm.engines._core.result import Result
 from mixnorm.engines.multikernel import reduced_jit
 from mixnorm.engines.multikernel.machine import HingeTarget, SquaredTarget
 from mixnorm.engines.multikernel.penalty import KernelPenalty
+from mixnorm.kernels import Grams
 
-# Part of the tolerance that a machine is solved to, and part of the present gap before that.
-_INNER_TOL, _LOOSE = 0.5, 0.1
-_MOST_COST = 1e30  # that the loss of a row is multiplied by; one over this is the least
-_ROUNDING = 1e-12  # least relative gap to ask for
-_HALF, _LEAST_GAIN = 0.5, 1e-9  # of what can be gained, and of what is there to lose
-_LIFTED = 1e-6  # of the largest weight: zeros of a start, which would stay
-_SHRUNK = 1e-3  # to what part weights may shrink at a time
-_FURTHER = 1.6  # times the step from weights to those that touch, in logarithms
-# Dual variables that the reduced problem combines, and how far it is solved: for gaps of 1 %, and
-# where the tolerance is tight.
-_KEPT, _ROUNDS, _MORE_ROUNDS, _TIGHT = 6, 50, 1000, 1e-3
-# Weights below these parts of the largest are tried without.
+# A machine is solved to this part of the tolerance, or of the present gap where that is larger.
+_PART_OF_TOLERANCE, _PART_OF_GAP = 0.5, 0.1
+# Factors of the losses of rows lie between this and its inverse: their squares must be finite.
+_LARGEST_COST = 1e30
+_LEAST_TOLERANCE = 1e-12  # rounding hides smaller relative gaps
+# Without offsets the gap is also at most this part of the possible gain, unless the latter is below
+# the second part of the loss.
+_PART_OF_GAIN, _GAIN_FLOOR = 0.5, 1e-9
+_LEAST_START = 1e-6  # of the largest weight: a weight of zero would stay zero
+_MOST_SHRINKAGE = 1e-3  # the least factor of a weight from one iteration to the next
+_STEP_FACTOR = 1.6  # times the step to the touching weights, in logarithms
+# The reduced problem combines so many dual variables. Its rounds are enough for gaps of 1 %; there
+# are more of them for tolerances below ``_TIGHT``.
+_MOST_COMBINED, _ROUNDS, _MORE_ROUNDS, _TIGHT = 6, 50, 1000, 1e-3
+# At the end, weights below these parts of the largest are left out if the gap allows it.
 _NEGLIGIBLE = (1e-2, 1e-3, 1e-5)
-# Rows at the first level, and how many times as many there are at the next.
-_FIRST_ROWS, _MORE_ROWS = 150, 3
-# After so many machines that did not come to their gap, nor lowered that of all to this part, the
-# search is in vain.
-_MOST_FAILURES, _LOWER = 3, 0.7
-_OFF = 4.0  # times the precision: what entries of kernels may be off by
-_COARSE = 3.0  # times the tolerance, for parts of the rows, where weights are hard to learn
+# The least number of rows of a first level, and the factor from one level to the next.
+_FIRST_ROWS, _LEVEL_FACTOR = 150, 3
+# The search ends after so many machines that missed their gap without lowering the total gap to
+# this part.
+_MOST_FAILURES, _FAILURE_RATIO = 3, 0.7
+_ENTRY_ERROR = 4.0  # error of entries of kernels, in units of the precision
+_COARSE = 3.0  # times the tolerance on a part of the rows, where weights are hard to learn
 
 
 @dataclass(frozen=True, kw_only=True)
 class KernelSolution(Result):
-    """What the engine found; its iterations are machines, its history has relative gaps.
+    """Weights of kernels and a machine; iterations are machines, the history has relative gaps.
 
     Attributes
     ----------
@@ -56,8 +60,8 @@ class KernelSolution(Result):
     energies : ndarray of shape (n_kernels,)
         The sums of ``duals_i . duals_j K_ij`` for every kernel.
     coefs : ndarray of shape (n_columns, n_outputs), or None
-        Weights of the columns of the factors of a single kernel, where these tell the scores
-        better than ``duals``.
+        Weights of the columns of the factors of a single kernel, if these give the scores more
+        exactly than ``duals``.
     """
 
     duals: np.ndarray
@@ -67,7 +71,7 @@ class KernelSolution(Result):
 
 
 def solve(
-    grams: Any,
+    grams: Grams,
     target: HingeTarget | SquaredTarget,
     penalty: KernelPenalty,
     *,
@@ -83,20 +87,20 @@ def solve(
     grams : Grams
         The kernel matrices of the samples, positive semi-definite.
     target : HingeTarget or SquaredTarget
-        Labels or outputs, and what the loss of each sample counts.
+        Labels or outputs, and the factor of each sample's loss.
     penalty : KernelPenalty
-        What blocks of weights cost.
+        The penalty of the blocks of weights.
     tol : float
-        Relative gap: the gap divided by the objective. Without offsets in the penalty, at least
-        half of what can be gained over scores of zero is gained as well.
+        Relative gap to stop at: the gap divided by the objective. Without offsets in the penalty,
+        the gap is also at most half of the gain over scores of zero.
     max_iter : int
         Most machines to solve on all rows.
     start : (weights, duals), optional
-        Where to start; dual variables may be those of other weights of the samples. Otherwise from
-        what is learned on a part of the rows.
+        Where to start; the dual variables may come from other weights of the samples. By default
+        the start is learned on a part of the rows.
     on_iteration : callable, optional
-        Told the number of iterations done and the relative gap. A keyboard interrupt that it raises
-        ends the work like any other.
+        Called with the number of iterations and the relative gap. A keyboard interrupt that it
+        raises ends the work like any other.
 
     Returns
     -------
@@ -115,53 +119,54 @@ def solve(
     array([1., 0.])
     """
     check_row_costs(target.caps, "C times the weight of a row", "change C or sample_weight")
+    if max_iter < 1:
+        raise ValueError(f"max_iter={max_iter!r} must be at least 1.")
     search = _Alternation(grams, target, penalty, tol, on_iteration)
     try:
         search.begin(start)
         while search.iterations < max_iter and not (search.finished or search.stalled):
             search.advance()
     except KeyboardInterrupt:
-        best = search.best
-        if best is None:
+        if not search.history:
             raise
-        return replace(best, interrupted=True)
-    best = search.best
-    if best is None:
-        raise ValueError(f"max_iter={max_iter!r} must be at least 1.")
-    return search.prune(best)
+        return replace(search.best, interrupted=True)
+    return search.prune(search.best)
 
 
 def check_row_costs(costs: np.ndarray, what: str, remedy: str) -> None:
-    """Raise unless squares and inverses of what rows count are far from the ends of floats."""
-    stray = costs[(costs > 0.0) & ~((costs >= 1.0 / _MOST_COST) & (costs <= _MOST_COST))]
+    """Raise unless the factors of losses have finite squares and inverses, or are zero."""
+    stray = costs[(costs > 0.0) & ~((costs >= 1.0 / _LARGEST_COST) & (costs <= _LARGEST_COST))]
     if len(stray):
         raise ValueError(
-            f"{what} is {stray[0]:.3g}, but must lie between {1.0 / _MOST_COST:g} and "
-            f"{_MOST_COST:g}, where it is not zero; {remedy}."
+            f"{what} is {stray[0]:.3g}, but must lie between {1.0 / _LARGEST_COST:g} and "
+            f"{_LARGEST_COST:g}, or be zero; {remedy}."
         )
 
 
+@dataclass(eq=False)
 class _Alternation:
     """The alternation between weights and machine."""
 
-    def __init__(
-        self, grams: Any, target: Any, penalty: KernelPenalty, tol: float, on_iteration: Any
-    ) -> None:
-        self.grams, self.target, self.penalty = grams, target, penalty
-        self.tol = max(tol, _ROUNDING)
-        self.on_iteration = on_iteration
-        self.machine = target.machine(grams)
-        self.weights = np.ones(grams.n_kernels)
+    grams: Grams
+    target: HingeTarget | SquaredTarget
+    penalty: KernelPenalty
+    tol: float
+    on_iteration: Callable[[int, float], None] | None = None
+
+    def __post_init__(self) -> None:
+        self.tol = max(self.tol, _LEAST_TOLERANCE)
+        self.machine = self.target.machine(self.grams)
+        self.weights = np.ones(self.grams.n_kernels)
         self.bound = -math.inf  # the best dual value
         self.least = math.inf  # the best objective
-        self.nothing: float = target.loss(np.zeros((target.n_outputs, len(target))))
-        self.expected: float | None = None  # the objective, as a part of the rows has it
-        self.iterations, self.inner = 0, _INNER_TOL
-        self.further, self.last = _FURTHER, math.inf
+        self.nothing: float = self.target.loss(np.zeros(self.machine.A.shape[::-1]))
+        self.expected: float | None = None  # the objective on a part of the rows
+        self.iterations, self.inner = 0, _PART_OF_TOLERANCE
+        self.further, self.last = _STEP_FACTOR, math.inf
         self.history: list[float] = []
-        self._found: dict[str, Any] | None = None  # the best point
+        self._found: dict[str, Any]  # the best point
         self._kept: list[tuple[np.ndarray, Any]] = []
-        self._cross = np.zeros((grams.n_kernels, 0, 0))
+        self._cross = np.zeros((len(self.weights), 0, 0))
         self._bend = np.zeros((0, 0))
         # Machines in a row that did not reach their gap, nor lowered that of all.
         self._failures = 0
@@ -169,13 +174,11 @@ class _Alternation:
     @property
     def finished(self) -> bool:
         """Whether the tolerance is met."""
-        return self._found is not None and self.least - self.bound <= self.enough
+        return bool(self.history) and self.least - self.bound <= self.enough
 
     @property
-    def best(self) -> KernelSolution | None:
+    def best(self) -> KernelSolution:
         """The best solution so far; the bound may have become better since it was found."""
-        if self._found is None:
-            return None
         return KernelSolution(
             **self._found,
             objective=self.least,
@@ -187,26 +190,28 @@ class _Alternation:
 
     @property
     def stalled(self) -> bool:
-        """Whether machines have come no further for a while, since rounding forbids."""
+        """Whether several machines brought no progress, because of rounding."""
         return self._failures >= _MOST_FAILURES
 
     @property
     def enough(self) -> float:
         """The gap to stop at.
 
-        Where samples count little, all of what can be gained over no model at all may be less than
-        the tolerance, and half of it is asked for. With offsets there may be nothing to gain.
+        If samples count little, the gain over no model may be less than the tolerance; then half of
+        the gain is asked for. With offsets there may be nothing to gain.
         """
         enough = self.tol * self.least
         if np.any(self.penalty.offsets):
             return enough
-        return min(enough, max(_HALF * (self.nothing - self.bound), _LEAST_GAIN * self.nothing))
+        return min(
+            enough, max(_PART_OF_GAIN * (self.nothing - self.bound), _GAIN_FLOOR * self.nothing)
+        )
 
     def begin(self, start: tuple[np.ndarray, np.ndarray] | None) -> None:
         """Set weights and dual variables to start from."""
-        if start is not None and np.any(start[0]):  # a model without kernels leads nowhere
+        if start is not None and np.any(start[0]):  # weights of zero would stay zero
             weights = np.array(start[0], dtype=np.float64)
-            self.weights = np.maximum(weights, _LIFTED * np.max(weights))
+            self.weights = np.maximum(weights, _LEAST_START * np.max(weights))
             self.machine.A = self.target.project(start[1])
         elif self.penalty.fixed:
             self.weights = self.penalty.weights(np.ones(len(self.weights)))
@@ -214,16 +219,16 @@ class _Alternation:
             self.weights, self.machine.A = self._learn_on_subset()
 
     def _learn_on_subset(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return what is learned from a part of the rows, which count more."""
+        """Return weights and dual variables learned on a part of the rows, which count more."""
         n = len(self.target)
-        size = n // _MORE_ROWS
+        size = n // _LEVEL_FACTOR
         if size < _FIRST_ROWS:
             return self._guess()
         rows = np.sort(np.random.default_rng(n).choice(n, size, replace=False))
         factor = n / size
         tol = self.tol * (_COARSE if self.penalty.sharp else 1.0)
         grams, target = self.grams.take(rows), self.target.take(rows, factor)
-        part = _Alternation(grams, target, self.penalty, tol, None)
+        part = _Alternation(grams, target, self.penalty, tol)
         part.begin(None)
         while part.iterations < 30 and not (part.finished or part.stalled):
             part.advance()
@@ -233,7 +238,7 @@ class _Alternation:
         return part.weights, duals
 
     def _guess(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return weights that suit a multiple of simple dual variables, the best such multiple."""
+        """Return the best multiple of simple dual variables, and the weights for it."""
         duals = self.target.guess()
         energies = self.grams.energies(duals)
         lengths = 2.0 ** np.arange(-30, 1)
@@ -257,7 +262,7 @@ class _Alternation:
         sizes = self.penalty.sizes(self.weights, energies)
         if self.machine.coefs is not None:
             sizes = np.sqrt(self.penalty.scales) * np.linalg.norm(self.machine.coefs)
-        objective = self.penalty.value(sizes) + self.machine.loss()
+        objective = self.penalty.value(sizes) + self.target.loss(self.machine.F)
         with np.errstate(over="ignore", invalid="ignore"):
             gain = self.target.gain(self.machine.A)
         if not math.isfinite(objective) or not math.isfinite(gain):
@@ -265,7 +270,7 @@ class _Alternation:
         self.bound = max(self.bound, gain - self.penalty.conjugate(energies))
         combined = self._combine() if self.penalty.sharp else None
         if objective > self.last:
-            self.further = 1.0  # with which the objective cannot rise
+            self.further = 1.0  # steps to the touching weights alone never raise the objective
         self.last = objective
         if objective < self.least:
             self.least = objective
@@ -276,21 +281,21 @@ class _Alternation:
                 "coefs": self.machine.coefs,
             }
         self.history.append((self.least - self.bound) / max(self.least, 1e-300))
-        lower = len(self.history) < 2 or self.history[-1] < _LOWER * self.history[-2]
+        lower = len(self.history) < 2 or self.history[-1] < _FAILURE_RATIO * self.history[-2]
         self._failures = self._failures + 1 if self._failed and not lower else 0
         if gap > 0.5 * (objective - self.bound):
-            self.inner *= 0.5  # it is the machine that is not solved well enough
+            self.inner *= 0.5  # most of the gap is that of the machine
         if self.on_iteration is not None:
             self.on_iteration(self.iterations, self.history[-1])
         if self.finished:
             return
         if combined is not None:
             weights, self.machine.A = combined
-            # Combinations of few dual variables may need no kernel, where the optimum does.
-            weights = np.maximum(weights, _SHRUNK * self.weights)
+            # Combinations of few dual variables may leave out a kernel that the optimum needs.
+            weights = np.maximum(weights, _MOST_SHRINKAGE * self.weights)
             self.weights = self.penalty.normalize(weights)
         elif not self.penalty.fixed and np.any(sizes):
-            # Further than to the touching weights, which lie on the way to the best ones.
+            # The best weights lie beyond the touching ones, so that longer steps are faster.
             further = (self.penalty.weights(sizes) / self.weights) ** self.further
             self.weights = self.penalty.normalize(self.weights * further)
 
@@ -321,22 +326,25 @@ class _Alternation:
         return best
 
     def _solve_machine(self) -> float:
-        """Solve the machine as well as is worth while; return its gap."""
+        """Solve the machine as exactly as the present gap is worth; return the machine's gap."""
         if self.history:
-            wanted = max(self.inner * self.enough, _LOOSE * self.history[-1] * self.least)
-            if self.penalty.fixed:  # the machine's gap is all of it
+            wanted = max(self.inner * self.enough, _PART_OF_GAP * self.history[-1] * self.least)
+            if self.penalty.fixed:  # the machine's gap is the whole gap
                 wanted = 0.9 * self.enough
         elif self.expected is not None:
             wanted = self.inner * self.tol * self.expected
         else:
-            wanted = _LOOSE * self.tol**0.5 * self.nothing
+            wanted = _PART_OF_GAP * self.tol**0.5 * self.nothing
         gap: float = self.machine.solve(self.weights, wanted)
-        # With fixed weights the gap is that of the machine, and only rounding keeps it up.
+        # With fixed weights a machine that does not end the search has failed: rounding stops it.
         self._failed = gap > wanted or self.penalty.fixed
         return gap
 
     def _combine(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the best weights and dual variables among combinations of those met so far."""
+        """Return the best weights and combination of the dual variables met so far.
+
+        This solves the reduced problem (:eq:`reduced-problem`).
+        """
         A = self.machine.A.copy()
         image = self.machine.kernel_image()
         self._kept.append((A, image))
@@ -364,7 +372,7 @@ class _Alternation:
         )
         duals = sum(length * other for length, (other, _) in zip(t, self._kept, strict=True))
         kept = np.arange(count)
-        if count > _KEPT:  # the newest stays
+        if count > _MOST_COMBINED:  # the newest stays
             kept = np.delete(kept, np.argmin(t[:-1]))
         self._kept = [self._kept[j] for j in kept]
         self._cross, self._bend = cross[:, kept][:, :, kept], bend[np.ix_(kept, kept)]
@@ -377,17 +385,17 @@ _TOO_LARGE = (
 )
 
 
-def _check_energies(energies: np.ndarray, A: np.ndarray, grams: Any) -> None:
-    """Raise if a kernel turns out not to be positive semi-definite, by more than rounding."""
+def _check_energies(energies: np.ndarray, A: np.ndarray, grams: Grams) -> None:
+    """Raise if an energy shows that a kernel is not positive semi-definite, beyond rounding."""
     if not np.all(np.isfinite(energies)):
         raise ValueError(_TOO_LARGE)
     worst = int(np.argmin(energies))
     largest = float(np.max(energies))
     if not energies[worst] < -1e-3 * largest:
         return
-    # Entries of a kernel may be off by rounding, however much the terms of the form cancel.
+    # Terms of the form may cancel, while each has the rounding error of an entry of the kernel.
     terms = float(np.sum(np.linalg.norm(A, axis=1))) ** 2 * float(np.max(grams.diagonals()[worst]))
-    if energies[worst] < -_OFF * float(np.finfo(grams.dtype).eps) * terms:
+    if energies[worst] < -_ENTRY_ERROR * float(np.finfo(grams.dtype).eps) * terms:
         raise ValueError(
             f"Kernel {worst} is not positive semi-definite: a quadratic form of it is "
             f"{energies[worst]:.3g}, where that of another kernel is {largest:.3g}. Repair it with "

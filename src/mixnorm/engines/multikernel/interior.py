@@ -13,29 +13,30 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import linalg
 
 from mixnorm.engines._core.line_search import room
 
-_MOST_STEPS = 150
-_IN_VAIN = 15  # steps without a lower gap, after which rounding is what is left
-_BOUNDARY = 0.99  # part of the way to the boundary
-_TOO_MUCH = 1e60  # for samples to count, beside kernels of about one
-_NOTHING = 1e-15  # of the largest singular value of the columns
+if TYPE_CHECKING:
+    from mixnorm.engines.multikernel.machine import HingeTarget
 
-
-# Most unknowns; about how many steps it takes, and how long a step takes beside its products.
-_MOST_UNKNOWNS, _USUAL_STEPS, _OVERHEAD = 800, 25, 5e-4
+_MOST_INTERIOR_STEPS = 150
+_IDLE_STEPS = 15  # without a lower gap; after these, rounding is all that is left
+_PART_OF_WAY = 0.99  # to the boundary
+_LARGEST_TOTAL = 1e60  # of the factors of losses, with kernels of about one
+_LEAST_SINGULAR = 1e-15  # of the largest singular value of the columns
+# Most unknowns; about how many steps a run takes; seconds of a step beside its products.
+_MOST_INTERIOR_UNKNOWNS, _USUAL_STEPS, _OVERHEAD = 800, 25, 5e-4
 _SECONDS_PER_PRODUCT = 5e-10
 
 
 def estimate_interior_seconds(n_samples: int, n_columns: int, n_outputs: int) -> float:
-    """Return about how long the method takes; infinity where it is out of the question."""
+    """Estimate the seconds of the method; infinity if there are too many unknowns."""
     unknowns = n_columns * (n_outputs - 1)
-    if unknowns > _MOST_UNKNOWNS:
+    if unknowns > _MOST_INTERIOR_UNKNOWNS:
         return math.inf
     products = n_samples * unknowns**2 + unknowns**3 / 3.0
     return _USUAL_STEPS * (_OVERHEAD + _SECONDS_PER_PRODUCT * products)
@@ -50,34 +51,36 @@ class InteriorSolution:
     gap: float
 
 
-def solve_interior(columns: np.ndarray, target: Any, goal: float) -> InteriorSolution:
+def solve_interior(columns: np.ndarray, target: HingeTarget, goal: float) -> InteriorSolution:
     """Solve the machine whose kernel is ``columns @ columns.T`` until its gap is ``goal``.
 
     The weights have shape ``(n_columns, n_outputs)``, and the dual variables are feasible.
     """
-    # Orthogonal columns, in units in which the largest has length one: samples then count more, by
-    # the square of the unit.
+    # The columns are made orthogonal, and scaled so that the largest has length one. The factors of
+    # losses grow by the square of the unit.
     left, sizes, turn = linalg.svd(columns, full_matrices=False, check_finite=False)
     unit = float(sizes[0]) if sizes[0] > 0.0 else 1.0
-    kept = sizes > _NOTHING * unit
-    if not float(np.sum(target.caps)) * unit * unit < _TOO_MUCH:
+    kept = sizes > _LEAST_SINGULAR * unit
+    if not float(np.sum(target.caps)) * unit * unit < _LARGEST_TOTAL:
         nothing = np.zeros((len(target), target.n_outputs))
         return InteriorSolution(columns.T @ nothing, nothing, math.inf)
     run = _InteriorMethod(left[:, kept] * (sizes[kept] / unit), target, target.caps * unit * unit)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # ends the run
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the run ends on these
         found = run.run(goal * unit * unit)
     W = turn[kept].T @ (found.W / unit)
     return InteriorSolution(W, found.A / unit**2, found.gap / unit**2)
 
 
 class _InteriorMethod:
-    def __init__(self, X: np.ndarray, target: Any, caps: np.ndarray) -> None:
+    """A run of the method on orthogonal columns ``X``."""
+
+    def __init__(self, X: np.ndarray, target: HingeTarget, caps: np.ndarray) -> None:
         self.X, self.caps, self.squared = X, caps, target.squared
         n, k = len(target), target.n_outputs
         self.rows, self.labels = np.arange(n), target.labels
         self.other = np.ones((n, k))
         self.other[self.rows, self.labels] = 0.0
-        # Only differences between the scores of classes matter, so the scores may sum to zero.
+        # Only differences of scores matter, so the weights of all classes may sum to zero.
         self.basis = linalg.null_space(np.ones((1, k)))
         self.W = np.zeros((X.shape[1], k))
         self.F = np.zeros((n, k))
@@ -89,15 +92,15 @@ class _InteriorMethod:
         self._value, self._bound = math.inf, 0.0
 
     def run(self, goal: float) -> InteriorSolution:
-        """Take steps until the gap is small, or rounding forbids."""
+        """Take steps until the gap is small, or rounding stops the run."""
         since = 0
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MOST_INTERIOR_STEPS):
             since = 0 if self._record_point() else since + 1
-            if self.best.gap <= goal or since > _IN_VAIN or not self._step():
+            if self.best.gap <= goal or since > _IDLE_STEPS or not self._step():
                 break
         return self.best
 
-    # --- what is known of the optimum
+    # --- the best point so far
 
     def _record_point(self) -> bool:
         """Keep the better weights and the better dual variables; True if the gap fell."""
@@ -132,7 +135,7 @@ class _InteriorMethod:
     # --- steps
 
     def _step(self) -> bool:
-        """Go one step, with a prediction first (Mehrotra); False where rounding forbids."""
+        """Take one step, after a prediction (Mehrotra); return False if rounding prevents it."""
         ratio = self.duals / self.slack
         try:
             factor = self._factorize_system(ratio)
@@ -144,7 +147,7 @@ class _InteriorMethod:
         after = float(np.mean((self.duals + length * move[3]) * (self.slack + length * move[2])))
         aim = level * min(1.0, (max(after, 0.0) / level) ** 3)
         move = self._find_direction(factor, ratio, (aim - move[2] * move[3]) / self.slack)
-        length = min(1.0, _BOUNDARY * self._find_longest_step(move))
+        length = min(1.0, _PART_OF_WAY * self._find_longest_step(move))
         if not length > 1e-12:
             return False
         self.W = self.W + length * move[0]
@@ -152,7 +155,7 @@ class _InteriorMethod:
         self.duals = self.duals + length * move[3]
         self.F = self.X @ self.W
         slack = self._compute_slack()
-        # Where the hinge is lost in rounding beside its scores, the slack goes on from what it was.
+        # If rounding of the scores swamps the hinge, the slack is updated instead of recomputed.
         self.slack = np.where(slack > 0.1 * self.slack, slack, self.slack + length * move[2])
         return bool(np.all(np.isfinite(self.W)) and np.all(self.slack > 0.0))
 
@@ -195,7 +198,7 @@ class _InteriorMethod:
         if self.squared:
             whole = whole + 2.0 * self.caps
         gained = aims - self.duals
-        # Sums of multipliers over a row are what they must be from the start, and stay so.
+        # Sums of multipliers over a row are right from the start, and steps keep them.
         hinge = np.sum(gained, axis=1) / whole
         duals = gained - ratio * hinge[:, None]
         right = self.X.T @ (self._assemble_duals(self.duals) + self._assemble_duals(duals)) - self.W

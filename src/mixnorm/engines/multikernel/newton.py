@@ -1,56 +1,60 @@
 """Newton steps for a joint kernel machine whose kernel matrix is nearly singular.
 
-Where samples count much and the kernel is wide, coordinate ascent crawls. Then the dual objective
-less ``|A - A_0|^2 / (2 sigma)`` is maximised instead, by a semi-smooth Newton method on
+If samples count much and the kernel is wide, coordinate ascent is slow. Then the dual objective
+less ``|A - A_0|^2 / (2 sigma)`` is maximised instead (:eq:`proximal-machine`), by a semi-smooth
+Newton method on
 
-    A = projection of A_0 + sigma (onehot - K A),
+    A = projection of A_0 + sigma (onehot - K A).
 
-which solves equations in as many unknowns as there are directions in which rows are free: about
-two for each sample on the margin, and few if samples count much.
+Each step solves a system with one unknown for each direction in which rows are free: about two for
+each sample on the margin, and few if samples count much.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg
 
 from mixnorm.engines.multikernel import machine_jit as jit
 
+if TYPE_CHECKING:
+    from mixnorm.engines.multikernel.machine import HingeTarget
+
 _MOST_DIRECTIONS = 3000
-_MOST_STEPS = 30
-# How far the two sides of the equation may be apart, in parts of the way that both have gone.
-_CLOSE = 0.05
-_GROWTH = 6.0
-_FARTHEST = 1e9
+_MOST_NEWTON_STEPS = 30
+# Largest distance between the two sides of the equation, in parts of their distance from ``A_0``.
+_LARGEST_RESIDUAL = 0.05
+_REACH_FACTOR = 6.0  # by which a step that succeeds enlarges the next
+_LARGEST_REACH = 1e9
 _MOST_PATIENCE = 8.0
 
 
 class ProximalNewton:
-    """Proximal steps on the dual variables of one machine, whose size adapts.
+    """Proximal steps on the dual variables of one machine, with a size that adapts.
 
-    ``reach`` is the size, in ratios of what a sample counts to its kernel value.
+    ``reach`` is the size in units of the mean factor of losses over the mean of the diagonal.
     """
 
-    def __init__(self, K: np.ndarray, target: Any, reach: float = 1.0) -> None:
+    def __init__(self, K: np.ndarray, target: HingeTarget, reach: float = 1.0) -> None:
         self.K, self.target, self.reach = K, target, reach
         self.directions = 0  # systems of equations solved so far
         size = max(float(np.mean(np.diagonal(K))), 1e-300)
         self._unit = float(np.mean(target.caps)) / size
-        self._patience = 1.0  # grows with steps that came to nothing
+        self._patience = 1.0  # grows with steps that fail
         self._one_hot = np.zeros((len(target), target.n_outputs))
         self._one_hot[np.arange(len(target)), target.labels] = 1.0
 
     @property
     def sigma(self) -> float:
         """Size of the steps."""
-        self.reach = min(max(self.reach, 1.0 / _FARTHEST), _FARTHEST)
+        self.reach = min(max(self.reach, 1.0 / _LARGEST_REACH), _LARGEST_REACH)
         return self.reach * self._unit
 
     def estimate_seconds(self, A: np.ndarray) -> float:
-        """Return about how long a step takes; infinity where it is out of the question."""
+        """Estimate the seconds of a step; infinity if too many rows are free."""
         count = self._count_directions(A)
         if count > 4 * _MOST_DIRECTIONS:
             return math.inf
@@ -59,11 +63,11 @@ class ProximalNewton:
         return self._patience * 10.0 * float(1.5e-11 * count**3 + 1e-8 * count**2 + products)
 
     def step(self, A: np.ndarray, F: np.ndarray) -> None:
-        """Improve the dual variables ``A`` and their scores ``F`` in place, if that can be done."""
+        """Improve the dual variables ``A`` and their scores ``F`` in place, if possible."""
         slopes = self._one_hot - F.T
         found = self._solve_proximal(A, slopes)
         if found is None:
-            self.reach *= _GROWTH  # fewer rows are free then
+            self.reach *= _REACH_FACTOR  # fewer rows are free then
             self._patience = min(2.0 * self._patience, _MOST_PATIENCE)
             return
         change = found - A
@@ -74,26 +78,29 @@ class ProximalNewton:
         bend += given.curvature(change, change)
         length = min(1.0, rise / bend) if bend > 0.0 else float(rise > 0.0)
         if not length > 0.0:
-            self.reach /= _GROWTH**2
+            self.reach /= _REACH_FACTOR**2
             return
         A += length * change
         F += length * moved.T
         if length > 0.9:
-            self.reach *= _GROWTH
+            self.reach *= _REACH_FACTOR
             self._patience = max(1.0, 0.5 * self._patience)
         elif length < 0.1:
-            self.reach /= _GROWTH
+            self.reach /= _REACH_FACTOR
             self._patience = min(1.5 * self._patience, _MOST_PATIENCE)
 
     def _solve_proximal(self, A: np.ndarray, slopes: np.ndarray) -> np.ndarray | None:
-        """Return the proximal point, or a point on the way; None if too many rows are free."""
+        """Return the proximal point or one on the way to it; None if too many rows are free."""
         point, slope = A.copy(), slopes.copy()  # the slope is onehot - K point
         value, projected = self._evaluate(A, point, slope)
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MOST_NEWTON_STEPS):
             off = point - projected
             bent = self._multiply_kernel(off)
             away = projected - A
-            if float(np.sum(off * bent)) <= _CLOSE * float(np.sum(away * away)) / self.sigma:
+            if (
+                float(np.sum(off * bent))
+                <= _LARGEST_RESIDUAL * float(np.sum(away * away)) / self.sigma
+            ):
                 break
             if self._count_directions(projected) > _MOST_DIRECTIONS:
                 return None
@@ -119,7 +126,10 @@ class ProximalNewton:
     def _evaluate(
         self, A: np.ndarray, point: np.ndarray, slope: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """Return the function of ``point`` that is minimised, and the projection beside it."""
+        """Return the value to minimise at ``point``, and the projection there.
+
+        The value is that of :eq:`newton-value`.
+        """
         projected = A + self.sigma * slope
         given = self.target
         jit.project_rows(projected, given.labels, given.caps, given.squared, self.sigma)
@@ -135,7 +145,10 @@ class ProximalNewton:
     def _solve_direction(
         self, projected: np.ndarray, off: np.ndarray, bent: np.ndarray
     ) -> np.ndarray | None:
-        """Return the Newton direction; None where rounding leaves no positive definite system."""
+        """Return the Newton direction (:eq:`newton-direction`).
+
+        None where rounding leaves no positive definite system.
+        """
         count, given = self._count_directions(projected), self.target
         rows, basis = np.empty(count, dtype=np.int64), np.zeros((count, projected.shape[1]))
         jit.find_directions(

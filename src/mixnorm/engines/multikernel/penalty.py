@@ -1,12 +1,12 @@
-r"""What the blocks of weights of several kernels cost.
+r"""The penalty of the blocks of weights of several kernels.
 
 With :math:`v_m = \sqrt{\rho_m} |w_m|` and :math:`1/s + 1/q = 1` the penalty is
 
 .. math:: \tfrac12 \|v\|_s^2 + \sum_m b_m v_m,
 
-and its conjugate :math:`\tfrac12 \|(|\theta_m| / \sqrt{\rho_m} - b_m)_+\|_q^2`. Both the norms of
-lp-norm multiple kernel learning, where :math:`q = 2p / (p - 1)`, and those of UFO-MKL and SMSD-MKL
-are of this form.
+and its conjugate :math:`\tfrac12 \|(|\theta_m| / \sqrt{\rho_m} - b_m)_+\|_q^2`. The norms of
+lp-norm multiple kernel learning, with :math:`q = 2p / (p - 1)`, and those of UFO-MKL and SMSD-MKL
+have this form (:eq:`kernel-penalty`).
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _LEAST_SIZE = 1e-9
 
 @dataclass(frozen=True)
 class KernelPenalty:
-    """Half the square of a norm of block sizes, and a multiple of each.
+    """Half the square of a norm of block sizes, plus a multiple of each size.
 
     Parameters
     ----------
     q : float
         Dual exponent, from 2 to infinity.
     scales : array of shape (n_kernels,)
-        Squares of block sizes are multiplied by these.
+        Factors of the squares of block sizes.
     offsets : array of shape (n_kernels,)
-        What the scaled size of a block costs in proportion.
+        Factors of the scaled sizes of blocks.
     """
 
     q: float
@@ -40,7 +40,7 @@ class KernelPenalty:
 
     @classmethod
     def of_weights(cls, p: float, scales: np.ndarray) -> KernelPenalty:
-        """Return the penalty that weights of a ``p``-norm of at most one amount to."""
+        """Return the penalty that is equivalent to weights with a ``p``-norm of at most one."""
         q = math.inf if p == 1.0 else 2.0 if math.isinf(p) else 2.0 * p / (p - 1.0)
         return cls(q, np.asarray(scales, dtype=np.float64), np.zeros(len(scales)))
 
@@ -51,7 +51,7 @@ class KernelPenalty:
 
     @property
     def fixed(self) -> bool:
-        """Whether the best weights are the same whatever the blocks."""
+        """Whether the best weights do not depend on the blocks."""
         return self.q == 2.0 and not np.any(self.offsets)
 
     @property
@@ -69,17 +69,20 @@ class KernelPenalty:
         return 0.5 * size * size + float(np.sum(self.offsets * sizes))
 
     def excess(self, energies: np.ndarray) -> np.ndarray:
-        """Return by how much ``|theta_m|`` exceeds what its offset forgives."""
+        """Return the excess of the scaled ``|theta_m|`` over the offsets."""
         roots = np.sqrt(np.maximum(energies, 0.0) / self.scales)
         return np.asarray(np.maximum(roots - self.offsets, 0.0))
 
     def conjugate(self, energies: np.ndarray) -> float:
-        """Return the conjugate, given the squares ``|theta_m|^2``."""
+        """Return the conjugate, given the squares ``|theta_m|^2`` (:eq:`kernel-conjugate`)."""
         size = _norm(self.excess(energies), self.q)
         return 0.5 * size * size
 
     def link(self, energies: np.ndarray) -> np.ndarray:
-        """Return weights such that the blocks ``weights_m * theta_m`` attain the conjugate."""
+        """Return weights whose blocks ``weights_m * theta_m`` attain the conjugate.
+
+        These are the weights of :eq:`kernel-link`.
+        """
         excess = self.excess(energies)
         size = _norm(excess, self.q)
         if not size > 0.0:
@@ -97,8 +100,8 @@ class KernelPenalty:
     def weights(self, sizes: np.ndarray) -> np.ndarray:
         """Return the weights of the quadratic penalty that touches this one at some sizes.
 
-        That is ``|w_m|^2 / (2 weights_m)`` in each kernel, which is nowhere smaller, up to a
-        constant.
+        The quadratic penalty is the sum of ``|w_m|^2 / (2 weights_m)`` and a constant, and nowhere
+        smaller than this one (:eq:`touching-weights`).
         """
         size = _norm(sizes, self.s)
         if not size > 0.0:
@@ -108,7 +111,7 @@ class KernelPenalty:
         return np.asarray(inside / (slope * self.scales))
 
     def normalize(self, weights: np.ndarray) -> np.ndarray:
-        """Return weights scaled to the norm they have at the optimum; with offsets they have none.
+        """Return weights scaled to their norm at the optimum; with offsets they stay as they are.
 
         Examples
         --------
@@ -122,7 +125,7 @@ class KernelPenalty:
 
 
 def _norm(values: np.ndarray, p: float) -> float:
-    """Return the ``p``-norm of values that are zero or more; no power of them overflows."""
+    """Return the ``p``-norm of values that are not negative, without overflow of powers."""
     largest = float(np.max(values, initial=0.0))
     if not largest > 0.0 or math.isinf(p):
         return largest

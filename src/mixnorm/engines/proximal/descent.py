@@ -14,10 +14,11 @@ import numpy as np
 
 from mixnorm._chunks import chunks
 from mixnorm.engines.proximal.loss_model import Model
+from mixnorm.norms import conjugate
 
-_WIDTH = 8
+_WIDTH = 8  # numbers in a vector register
 _DEPTH = 5  # epochs between extrapolations, and steps that these combine
-_LOST = 1e-250  # sums of squared changes that are nearly lost
+_LEAST_CHANGES = 1e-250  # sums of squared changes below this are lost in underflow
 
 
 def row_norms(weights: np.ndarray, exponent: float) -> np.ndarray:
@@ -35,50 +36,27 @@ def row_norms(weights: np.ndarray, exponent: float) -> np.ndarray:
     return np.asarray(np.max(np.abs(weights), axis=1, initial=0.0))
 
 
-def dual_exponent(exponent: float) -> float:
-    """Return the exponent of the dual row norm."""
-    return {1.0: math.inf, 2.0: 2.0}.get(exponent, 1.0)
-
-
 def sum_of_norms(weights: np.ndarray, exponent: float) -> float:
     """Return the sum of the norms of the rows."""
     return float(np.sum(row_norms(weights, exponent), dtype=np.float64))
 
 
-class Quadratic:
-    """A quadratic in weights of shape ``(n_rows, n_outputs)``, which it holds and moves."""
+class GramQuadratic:
+    """The model ``value + <gradient, D> + kappa/2 <D, G D>`` around ``weights``.
 
-    weights: np.ndarray
-
-    def epochs(self, alpha: float, exponent: float, count: int) -> None:
-        """Go over all rows ``count`` times."""
-        raise NotImplementedError
-
-    def move(self, weights: np.ndarray) -> None:
-        """Go to other weights."""
-        raise NotImplementedError
-
-    def value(self) -> float:
-        """Return the modelled loss."""
-        raise NotImplementedError
-
-    def gradient(self) -> np.ndarray:
-        """Return the gradient at the weights."""
-        raise NotImplementedError
-
-
-class GramQuadratic(Quadratic):
-    """The quadratic of a model: ``value + <gradient, D> + kappa/2 <D, G D>`` around ``weights``."""
+    It holds the weights, of shape ``(n_rows, n_outputs)``, and moves them (:eq:`row-step`).
+    """
 
     def __init__(
         self, model: Model, kappa: float, weights: np.ndarray, value: float, gradient: np.ndarray
     ) -> None:
         dtype = model.gram.dtype
         self._shared = len(model.gram) == 1
-        gram = model.gram[0] if self._shared else model.by_row()
-        self._gram = gram if kappa == 1.0 else gram * dtype.type(kappa)
+        # Compiled loops over several matrices want the outputs last.
+        gram = model.gram[0] if self._shared else np.moveaxis(model.gram, 0, 2)
+        self._gram = np.ascontiguousarray(gram if kappa == 1.0 else gram * dtype.type(kappa))
         self._model, self._kappa = model, dtype.type(kappa)
-        self._steps = _bent(model.diagonal * self._kappa)
+        self._steps = _usable_curvature(model.diagonal * self._kappa)
         self._origin, self._value, self._slope = weights, value, gradient
         self.weights = np.array(weights, dtype=dtype, order="C")
         self._gradient = np.array(gradient, dtype=dtype, order="C")
@@ -91,7 +69,7 @@ class GramQuadratic(Quadratic):
         outputs, epoch = self.weights.shape[1], len(self._gram) * self.weights.size
         weights, gradient, compiled = self.weights, self._gradient, separate_epochs
         if self._shared:
-            weights, gradient, compiled = _padded(weights), _padded(gradient), shared_epochs
+            weights, gradient, compiled = _pad(weights), _pad(gradient), shared_epochs
         for part in chunks(count, epoch):
             some = part.stop - part.start
             compiled(self._gram, weights, gradient, self._steps, cut, kind, some)
@@ -114,8 +92,8 @@ class GramQuadratic(Quadratic):
         return self._gradient
 
 
-def _padded(array: np.ndarray) -> np.ndarray:
-    """Return the array with columns of zeros up to a multiple of a vector register's width.
+def _pad(array: np.ndarray) -> np.ndarray:
+    """Fill the array up with columns of zeros, to a multiple of a vector register's width.
 
     Compiled loops over the outputs then have no remainder, and zeros stay zeros.
     """
@@ -127,8 +105,8 @@ def _padded(array: np.ndarray) -> np.ndarray:
     return padded
 
 
-class ResidualQuadratic(Quadratic):
-    """Least squares held by its residual: better than products when columns outnumber rows.
+class ResidualQuadratic:
+    """Least squares, held as a residual: quicker than Gram matrices when columns outnumber rows.
 
     ``columns``, ``(n_rows, n_samples)``, and ``residual``, ``(n_samples, n_outputs)``, carry the
     roots of the weights, and the columns are centred where there is an intercept.
@@ -136,7 +114,7 @@ class ResidualQuadratic(Quadratic):
 
     def __init__(self, columns: np.ndarray, weights: np.ndarray, residual: np.ndarray) -> None:
         self._columns = np.ascontiguousarray(columns)
-        self._steps = _bent(np.einsum("ij,ij->i", columns, columns))
+        self._steps = _usable_curvature(np.einsum("ij,ij->i", columns, columns))
         self.weights = np.array(weights, order="C")
         self._residual = np.array(residual, order="C")
         self._start = self._residual - columns.T @ self.weights
@@ -165,14 +143,18 @@ class ResidualQuadratic(Quadratic):
         return np.asarray(self._columns @ self._residual)
 
 
-def _bent(steps: np.ndarray) -> np.ndarray:
-    """Return second derivatives, zero where they are so small that a step could overflow."""
+#: A quadratic in the weights of some rows, which it holds and moves.
+Quadratic = GramQuadratic | ResidualQuadratic
+
+
+def _usable_curvature(steps: np.ndarray) -> np.ndarray:
+    """Return second derivatives, with zeros for those so small that a step could overflow."""
     info = np.finfo(steps.dtype)
     return np.where(steps > info.tiny / info.eps, steps, steps.dtype.type(0.0))
 
 
 def kind_of(exponent: float) -> int:
-    """Return the compiled loops' number for a row norm."""
+    """Return the number of a row norm in the compiled loops."""
     return 0 if math.isinf(exponent) else int(exponent)
 
 
@@ -197,9 +179,9 @@ def descend(
 
 
 def gap_of(quadratic: Quadratic, alpha: float, exponent: float) -> float:
-    """Return the duality gap of least squares with these values (a model of any other loss)."""
+    """Return the duality gap of a quadratic under the sum of row norms."""
     weights, gradient = quadratic.weights, quadratic.gradient()
-    largest = float(np.max(row_norms(gradient, dual_exponent(exponent)), initial=0.0))
+    largest = float(np.max(row_norms(gradient, conjugate(exponent)), initial=0.0))
     penalty = alpha * sum_of_norms(weights, exponent)
     inner = float(np.vdot(weights, gradient))
     return least_squares_gap(float(quadratic.value()), inner, largest, alpha, penalty)
@@ -208,7 +190,7 @@ def gap_of(quadratic: Quadratic, alpha: float, exponent: float) -> float:
 def least_squares_gap(
     value: float, inner: float, dual: float, alpha: float, penalty: float
 ) -> float:
-    """Return the duality gap of least squares under a norm.
+    """Return the duality gap of a quadratic under a norm (:eq:`model-gap`).
 
     Parameters
     ----------
@@ -226,11 +208,11 @@ def least_squares_gap(
 def _extrapolate(
     quadratic: Quadratic, steps: list[np.ndarray], alpha: float, exponent: float
 ) -> None:
-    """Move to the combination of the last iterates whose changes cancel best, if that is lower."""
+    """Move to the mix of the last iterates whose changes cancel best, where it is lower."""
     changes = np.stack([(b - a).ravel() for a, b in pairwise(steps)])
     cross = (changes @ changes.T).astype(np.float64)
     size = float(np.trace(cross))
-    if not _LOST < size < 1.0 / _LOST:
+    if not _LEAST_CHANGES < size < 1.0 / _LEAST_CHANGES:
         return
     cross[np.diag_indices_from(cross)] += 1e-10 * size
     shares = np.linalg.solve(cross, np.ones(len(cross)))

@@ -74,7 +74,7 @@ def level(row, amount):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"})
-def moved(own, slope, steep, alpha, kind, move):  # type: ignore[no-untyped-def]
+def minimise_row(own, slope, steep, alpha, kind, move):  # type: ignore[no-untyped-def]
     """Minimise over one row, whose curvature is ``steep``; tell whether it changed.
 
     The change is left in ``move``.
@@ -104,7 +104,7 @@ def shared_epochs(gram, weights, gradient, steps, alpha, kind, epochs):  # type:
             if steps[j] <= 0.0:
                 continue
             own, slope = weights[j], gradient[j]
-            if moved(own, slope, steps[j], alpha, kind, move):
+            if minimise_row(own, slope, steps[j], alpha, kind, move):
                 for i in range(n_rows):
                     factor, line = gram[j, i], gradient[i]
                     for r in range(n_outputs):
@@ -121,7 +121,7 @@ def separate_epochs(gram, weights, gradient, steps, alpha, kind, epochs):  # typ
             if steps[j] <= 0.0:
                 continue
             own, slope = weights[j], gradient[j]
-            if moved(own, slope, steps[j], alpha, kind, move):
+            if minimise_row(own, slope, steps[j], alpha, kind, move):
                 for i in range(n_rows):
                     factors, line = gram[j, i], gradient[i]
                     for r in range(n_outputs):
@@ -148,7 +148,7 @@ def residual_epochs(columns, weights, residual, steps, alpha, kind, epochs):  # 
                 value, line = column[i], residual[i]
                 for r in range(n_outputs):
                     slope[r] += value * line[r]
-            if moved(own, slope, steps[j], alpha, kind, move):
+            if minimise_row(own, slope, steps[j], alpha, kind, move):
                 for i in range(n_samples):
                     value, line = column[i], residual[i]
                     for r in range(n_outputs):

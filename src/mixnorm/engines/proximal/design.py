@@ -1,17 +1,17 @@
-"""What the proximal engine multiplies by: one matrix for all outputs, or one for each.
+"""The data of the proximal engine: one matrix for all outputs, or one for each task.
 
 Scores have shape ``(n_samples, n_outputs)`` and lie output by output in memory, as the losses want
 them. With one matrix per task, ``n_samples`` is that of the largest task: the rows that a smaller
-task lacks have weight zero, and score zero.
+task lacks have weight zero and score zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
+from mixnorm._array import Array
 from mixnorm.data import ColumnSet, Matrix, as_matrix
 
 
@@ -35,14 +35,14 @@ class SharedDesign:
 
     shared = True
 
-    def __init__(self, X: Any, n_outputs: int) -> None:
+    def __init__(self, X: Array | Matrix, n_outputs: int) -> None:
         self.matrix = X if isinstance(X, Matrix) else as_matrix(X, X.dtype)
         self.n_samples, self.n_features = self.matrix.shape
         self.n_outputs = n_outputs
         self.dtype = self.matrix.dtype
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
-        """Return ``X W``, output by output."""
+        """Return the scores ``X W``."""
         return self.matrix.scores(weights)
 
     def gradient(self, theta: np.ndarray) -> np.ndarray:
@@ -72,11 +72,9 @@ class _PerTask:
         return scores.T
 
     def gradient(self, theta: np.ndarray) -> np.ndarray:
-        """Return each task's columnsᵀ theta."""
-        found = [
-            part.gradient(own) for part, own in zip(self._parts, self._own(theta), strict=True)
-        ]
-        return np.concatenate(found, axis=1)
+        """Return the product of the transposed columns of every task with its column of theta."""
+        pairs = zip(self._parts, self._own(theta), strict=True)
+        return np.concatenate([part.gradient(own) for part, own in pairs], axis=1)
 
     def _own(self, table: np.ndarray) -> Iterator[np.ndarray]:
         """Yield each task's column of a table, without the rows that the task lacks."""
@@ -103,7 +101,7 @@ class SeparateDesign(_PerTask):
 
     shared = False
 
-    def __init__(self, Xs: Sequence[Any]) -> None:
+    def __init__(self, Xs: Sequence[Array]) -> None:
         self._matrices = [as_matrix(X, X.dtype) for X in Xs]
         super().__init__(self._matrices, [matrix.shape[0] for matrix in self._matrices])
         self.n_features = Xs[0].shape[1]
@@ -122,11 +120,6 @@ class SeparateColumns(_PerTask, ColumnSet):
         super().__init__(columns, sizes)
         self._columns = columns
         self.size = columns[0].size
-
-    def means(self, curvature: np.ndarray) -> np.ndarray:
-        """Return the weighted means of each task's columns."""
-        pairs = zip(self._columns, self._own(curvature), strict=True)
-        return np.concatenate([columns.means(own) for columns, own in pairs], axis=1)
 
     def gram(self, curvature: np.ndarray, means: np.ndarray | None, stride: int = 1) -> np.ndarray:
         """Return a weighted Gram matrix per task, from all rows."""

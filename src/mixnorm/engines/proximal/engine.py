@@ -2,16 +2,16 @@
 
 :func:`solve` minimises ``F(XW + b) + alpha * norm(W)``, or ``F(XW + b)`` over the ball
 ``norm(W) <= radius``, where ``F`` is the weighted mean loss (summed over tasks). :func:`path` does
-so for many values of ``alpha``, each started from the last. Sums of row norms go by working sets
-and block coordinate descent, all others by accelerated proximal steps; losses with kinks by a
-sequence of smooth ones.
+so for many values of ``alpha``, each started from the last. Working sets and block coordinate
+descent solve for sums of row norms, accelerated proximal steps for all other norms. A loss with
+kinks is replaced by a sequence of smooth ones.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,28 +22,26 @@ from mixnorm.engines.proximal.design import Design
 from mixnorm.engines.proximal.matrix_solver import MatrixSolver
 from mixnorm.engines.proximal.mixed_precision import DoublePrecisionProblem, MixedSolver, suits
 from mixnorm.engines.proximal.multiplier_solver import MultiplierSolver
-from mixnorm.engines.proximal.problem import Point, Problem, Solver, relative_size
+from mixnorm.engines.proximal.problem import NormProblem, Point, Solver, relative_size
 from mixnorm.engines.proximal.row_solver import RowSolver
 from mixnorm.losses import DualLoss
 from mixnorm.norms import Norm, as_norm, has_ability
 
-# Iterations after which a gap that is hardly smaller is taken to be a matter of rounding.
+# A gap that has not fallen by this factor in so many iterations is held up by rounding.
 PATIENCE, _PROGRESS = 60, 0.99
-# Evaluations of the loss for each iteration that is allowed; most iterations take far fewer.
+# Evaluations of the loss allowed for each allowed iteration; most iterations take far fewer.
 EFFORT = 20.0
 PATH_EFFORT = 40.0  # for all penalties of a path together
-_FEW_ITERATIONS = 1000  # iterations, below which their number alone is the limit
-# Times the effort that is left to it on average, that one penalty of a path may take.
-_LARGEST_SHARE = 2.0
-_LEAST_SHARE = 0.1  # of the average effort, that every penalty may take
-_PENALTIES = 50  # of a path that may take as much effort as one penalty alone
-# Part of the tolerance that float32 works to, as its scores drift.
-_SAFE = 0.95
+_FEW_ITERATIONS = 1000  # with a smaller max_iter, only max_iter limits the work
+_LARGEST_SHARE = 2.0  # one penalty of a path may take this times its share of the effort left
+_LEAST_SHARE = 0.1  # every penalty may take this times its share of the whole effort
+_PENALTIES_PER_EFFORT = 50  # longer paths get more effort, in proportion
+_FLOAT32_SHARE_OF_TOL = 0.95  # float32 works to less than the tolerance, as its scores drift
 
 
 @dataclass(frozen=True, kw_only=True)
 class Solution(Result):
-    """What the engine found, and how far from the optimum it can be at most.
+    """The weights that the engine found, with a bound of their distance from the optimum.
 
     Attributes
     ----------
@@ -60,19 +58,19 @@ class Solution(Result):
     scale : float
         The objective with no weights.
     relative_gap : float
-        The gap divided by that.
+        The gap divided by ``scale``.
     exhausted : bool
         Whether the iterations took more evaluations of the loss than are allowed.
     objective, gap : float
-        The loss plus ``alpha * norm``, and the duality gap: the objective is at most that much
-        above the optimum.
+        The loss plus ``alpha * norm``, and the duality gap: the objective is at most ``gap`` above
+        the optimum.
     iterations : int
         Iterations done.
     converged, interrupted : bool
         Whether the relative gap is at most the tolerance, and whether a keyboard interrupt ended
         the work.
     history : tuple of float
-        The gap after each iteration, the first before any.
+        The gap before the first iteration and after each.
     """
 
     weights: np.ndarray
@@ -101,7 +99,7 @@ def solve(
     max_iter: int = 1000,
     on_iteration: Callable[[int, float], None] | None = None,
 ) -> Solution:
-    """Minimise a loss under a norm.
+    """Minimise a loss under a norm, a penalty or a ball (:eq:`penalty-and-ball`).
 
     Parameters
     ----------
@@ -124,10 +122,11 @@ def solve(
     tol : float
         Relative gap: the gap divided by the objective with no weights.
     max_iter : int
-        Most iterations. Evaluations of the loss are limited to twenty times as many, or 20000.
+        Most iterations. Evaluations of the loss are limited to twenty times as many, or to 20000
+        where that is more.
     on_iteration : callable, optional
-        Told the number of iterations done and the relative gap. A keyboard interrupt that it
-        raises ends the work like any other.
+        Called with the number of iterations done and the relative gap. A keyboard interrupt that
+        it raises ends the work like any other.
 
     Returns
     -------
@@ -153,10 +152,9 @@ def solve(
     """
     if (alpha is None) == (radius is None):
         raise ValueError("Give alpha (a penalty) or radius (a ball), and not both.")
-    given = (design, loss, target, weight, as_norm(norm))
-    problem = Problem(*given, fit_intercept=fit_intercept, alpha=alpha, radius=radius)
-    _check(problem)
-    solver = _build_solver(problem, start and _starting_point(problem, start), tol)
+    given = design, loss, target, weight, as_norm(norm), fit_intercept
+    problem = _check(NormProblem(*given, alpha, radius))
+    solver = _build_solver(problem, start and _find_start(problem, start), tol)
     problem.effort.limit = problem.effort.spent + EFFORT * max(max_iter, _FEW_ITERATIONS)
     return _run(solver, tol, max_iter, on_iteration)
 
@@ -179,22 +177,20 @@ def path(
 
     Parameters are those of :func:`solve`. Evaluations of the loss are limited to ``effort`` times
     ``max_iter`` for up to 50 values of ``alpha`` together, of which none may take more than twice
-    its share. Falling values are quickest. An interrupt ends the path after a solution that
-    says so.
+    its share. Falling values are quickest. An interrupt ends the path; the last solution then has
+    ``interrupted`` set.
 
     Yields
     ------
     Solution
     """
-    problem = Problem(
-        design, loss, target, weight, as_norm(norm), fit_intercept=fit_intercept, alpha=math.inf
-    )
-    _check(problem)
+    given = design, loss, target, weight, as_norm(norm), fit_intercept
+    problem = _check(NormProblem(*given, alpha=math.inf))
     solver: Solver | None = None
-    count = len(alphas) if isinstance(alphas, Sized) else _PENALTIES
-    whole = effort * max(max_iter, _FEW_ITERATIONS) * max(1.0, count / _PENALTIES)
+    count = len(alphas) if isinstance(alphas, Sized) else _PENALTIES_PER_EFFORT
+    whole = effort * max(max_iter, _FEW_ITERATIONS) * max(1.0, count / _PENALTIES_PER_EFFORT)
     for place, alpha in enumerate(alphas):
-        problem = problem.with_alpha(float(alpha))
+        problem = replace(problem, alpha=float(alpha))
         spent, left = problem.effort.spent, max(count - place, 1)
         allowed = (whole - spent) * min(1.0, _LARGEST_SHARE / left)
         problem.effort.limit = spent + max(allowed, _LEAST_SHARE * whole / count)
@@ -218,8 +214,9 @@ def alpha_max(
 ) -> float:
     """Return the smallest ``alpha`` known to leave all weights at zero.
 
-    That is the dual norm of ``Xᵀ theta``, ``theta`` the residual of the best intercept alone. For
-    losses with kinks ``theta`` is one of several, and the smallest such ``alpha`` may be smaller.
+    That is the dual norm of ``Xᵀ theta``, with ``theta`` the residual of the best intercept alone
+    (:eq:`alpha-max`). For losses with kinks ``theta`` is one of several, and a smaller ``alpha``
+    may do as well.
 
     Examples
     --------
@@ -239,15 +236,13 @@ def alpha_max(
     ... )
     2.5
     """
-    norm = as_norm(norm)
-    problem = Problem(
-        design, loss, target, weight, norm, fit_intercept=fit_intercept, alpha=math.inf
-    )
-    return float(norm.dual(design.gradient(problem.null_dual())))
+    given = design, loss, target, weight, as_norm(norm), fit_intercept
+    problem = _check(NormProblem(*given, alpha=math.inf))
+    return float(problem.norm.dual(design.gradient(problem.null_dual())))
 
 
-def _check(problem: Problem) -> None:
-    """Raise unless the loss and the norm can do what the engine will ask of them."""
+def _check(problem: NormProblem) -> NormProblem:
+    """Return the problem; raise unless loss and norm have the methods that the engine needs."""
     for name, given in (("alpha", problem.alpha), ("radius", problem.radius)):
         if given is not None and not given >= 0.0:
             raise ValueError(f"{name}={given!r} must be zero or more.")
@@ -269,25 +264,29 @@ def _check(problem: Problem) -> None:
             f"{loss!r} is a joint loss that is not smooth, and has no best_constant, from which "
             "the proximal engine starts: see losses.DualLoss."
         )
-    needed = "prox" if problem.radius is None else "project"
+    penalty = problem.radius is None
+    needed, other = ("prox", "project") if penalty else ("project", "prox")
     if not has_ability(problem.norm, needed):
-        form = "a penalty" if problem.radius is None else "a ball"
+        remedy = " Or give a radius." if penalty else " Or leave radius at None and give alpha."
         raise TypeError(
-            f"{problem.norm!r} has no method {needed!r}, which the proximal engine needs for "
-            f"{form}; the norms 'l1,1', 'l2,1', 'linf,1', 'l2,2' and 'trace', and block versions "
-            "of the mixed ones, have it."
+            f"norm={problem.norm!r} has no method {needed!r}, which a "
+            f"{'penalty' if penalty else 'ball'} needs. Mixed norms with outer 1 or infinity, "
+            "MixedNorm(2, 2), and Schatten norms with q 1, 2 or infinity have it: choose one of "
+            "these, or give a norm of yours the method."
+            f"{remedy if has_ability(problem.norm, other) else ''}"
         )
+    return problem
 
 
-def _starting_point(problem: Problem, start: tuple[np.ndarray, np.ndarray]) -> Point:
-    """Return the point to start from; inside the ball, where there is one."""
+def _find_start(problem: NormProblem, start: tuple[np.ndarray, np.ndarray]) -> Point:
+    """Return the point to start from, projected onto the ball where there is one."""
     weights, intercept = start
     if problem.radius is not None:
         weights = np.asarray(problem.norm.project(weights, problem.radius))
     return problem.start(weights, intercept)
 
 
-def _build_solver(problem: Problem, start: Point | None, tol: float) -> Solver:
+def _build_solver(problem: NormProblem, start: Point | None, tol: float) -> Solver:
     if not math.isfinite(problem.loss.smoothness):
         return MultiplierSolver(problem, _build_smooth_solver, start)
     if suits(problem, tol):
@@ -296,7 +295,7 @@ def _build_solver(problem: Problem, start: Point | None, tol: float) -> Solver:
 
 
 def _build_smooth_solver(
-    problem: Problem, start: Point | None, double: DoublePrecisionProblem | None = None
+    problem: NormProblem, start: Point | None, double: DoublePrecisionProblem | None = None
 ) -> Solver:
     rows = problem.radius is None and has_ability(problem.norm, "row_exponent")
     return (RowSolver if rows else MatrixSolver)(problem, start, double)
@@ -305,10 +304,10 @@ def _build_smooth_solver(
 def _run(
     solver: Solver, tol: float, max_iter: int, on_iteration: Callable[[int, float], None] | None
 ) -> Solution:
-    """Iterate until the gap is small, time is up, or rounding is in the way."""
+    """Iterate until the gap is small, the effort is spent, or rounding is in the way."""
     scale, effort = relative_size(solver.problem), solver.problem.effort
     exact = solver.point.scores.dtype == np.float64
-    enough = tol * scale * (1.0 if exact else _SAFE)
+    enough = tol * scale * (1.0 if exact else _FLOAT32_SHARE_OF_TOL)
     best, least = BestPoint(solver.point, PATIENCE), math.inf
     with best.until_interrupted():
         for count in range(max_iter + 1):
@@ -321,10 +320,12 @@ def _run(
             if gap <= enough or count == max_iter or best.given_up or effort.exhausted:
                 break
             solver.step(gap, enough)
-    return _solution(solver.problem, best, scale, tol)
+    return _make_result(solver.problem, best, scale, tol)
 
 
-def _solution(problem: Problem, best: BestPoint[Point], scale: float, tol: float) -> Solution:
+def _make_result(
+    problem: NormProblem, best: BestPoint[Point], scale: float, tol: float
+) -> Solution:
     point, gap, value = best.point, best.gap, best.point.value
     norm_value = float(problem.norm.value(point.weights))
     if point.scores.dtype != np.float64:  # scores kept up to date by steps have drifted

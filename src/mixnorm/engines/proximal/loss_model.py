@@ -1,9 +1,9 @@
 """A quadratic model of the loss in the weights of some columns, with the intercept eliminated.
 
 With ``c`` the curvature of every row, the model of the loss a step ``D`` away is
-``<g, D> + kappa/2 <D, G D>``, ``G = (A - m)ᵀ diag(c) (A - m)``; ``m``, the mean of the columns
-weighted by ``c``, stands for the intercept, which follows. One ``G`` serves all outputs where they
-share their rows' curvature, else there is one for each.
+``<g, D> + kappa/2 <D, G D>``, ``G = (A - m)ᵀ diag(c) (A - m)`` (:eq:`loss-model`). The mean ``m``
+of the columns, weighted by ``c``, accounts for the intercept, which follows. Outputs that share the
+curvature of their rows share one ``G``; otherwise each output has its own.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from scipy.sparse.linalg import eigsh
 
 from mixnorm.data import ColumnSet
 
-# Rows that are enough to shape a step, for each column of the model.
-_ROWS, _ROWS_PER_COLUMN = 2048, 3
-_SMALL = 128  # matrices whose eigenvalues are all computed
-_SURE = 0.01  # by which the largest eigenvalue is taken to be larger
+# Rows that are enough to shape a step: at least, and for each column of the model.
+_LEAST_ROWS_OF_MODEL, _ROWS_PER_COLUMN = 2048, 3
+_LARGEST_DENSE_SPECTRUM = 128  # side of matrices whose eigenvalues are all computed
+_SPECTRAL_MARGIN = 0.01  # added to the largest eigenvalue, relatively
 
 
 class Model:
@@ -39,7 +39,7 @@ class Model:
     def __init__(
         self, block: ColumnSet, curvature: np.ndarray, *, fit_intercept: bool, exact: bool
     ) -> None:
-        rows = max(_ROWS, _ROWS_PER_COLUMN * block.size)
+        rows = max(_LEAST_ROWS_OF_MODEL, _ROWS_PER_COLUMN * block.size)
         stride = 1 if exact else max(1, curvature.shape[0] // rows)
         self._curvature = curvature
         self._intercept = fit_intercept
@@ -65,10 +65,6 @@ class Model:
             return np.asarray(self.gram[0] @ step)
         return np.ascontiguousarray((self.gram @ step.T[:, :, None])[:, :, 0].T)
 
-    def by_row(self) -> np.ndarray:
-        """Return the matrices with the outputs last, as the compiled loops want them."""
-        return np.ascontiguousarray(np.moveaxis(self.gram, 0, 2))
-
     def follow(self, scores: np.ndarray) -> np.ndarray:
         """Return the step of the intercept that goes with a step of the scores."""
         if not self._intercept:
@@ -77,8 +73,8 @@ class Model:
             return np.asarray(-(self._curvature[:, 0] @ scores) / self.positive_totals)
         return np.asarray(-np.einsum("ij,ij->j", self._curvature, scores) / self.positive_totals)
 
-    def centred(self, gradient: np.ndarray, bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradients in weights whose intercept follows, and the intercept's own step.
+    def centre(self, gradient: np.ndarray, bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradient in weights that the intercept follows, and the intercept's own step.
 
         ``bias`` is the gradient in the intercept.
         """
@@ -86,19 +82,17 @@ class Model:
             return gradient, np.zeros_like(bias)
         return gradient - self.means * bias, np.asarray(bias / self.positive_totals)
 
-    def intercept_bend(self, step: np.ndarray) -> float:
-        """Return the model's second derivative along a step of the intercept."""
-        return float(np.sum(self.totals * step * step))
-
     def largest_eigenvalue(self) -> float:
         """Return an upper estimate of the largest eigenvalue of all the matrices."""
-        if self.gram.shape[1] <= _SMALL:
-            return float(np.max(np.linalg.eigvalsh(self.gram), initial=0.0)) * (1.0 + _SURE)
+        if self.gram.shape[1] <= _LARGEST_DENSE_SPECTRUM:
+            return float(np.max(np.linalg.eigvalsh(self.gram), initial=0.0)) * (
+                1.0 + _SPECTRAL_MARGIN
+            )
         normal = np.random.default_rng(0).standard_normal((self.gram.shape[1],))
         start = normal.astype(self.gram.dtype)
         values = [
-            eigsh(gram, k=1, v0=start, tol=0.1 * _SURE, return_eigenvectors=False)[0]
+            eigsh(gram, k=1, v0=start, tol=0.1 * _SPECTRAL_MARGIN, return_eigenvectors=False)[0]
             for gram in self.gram
             if np.any(gram)
         ]
-        return float(max(values, default=0.0)) * (1.0 + _SURE)
+        return float(max(values, default=0.0)) * (1.0 + _SPECTRAL_MARGIN)

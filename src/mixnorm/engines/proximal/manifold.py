@@ -1,9 +1,10 @@
 """Newton steps on the set of weights where a sum of row norms is smooth.
 
-Near a solution the zeros stay zero, and only then the norm has derivatives: rows that are not zero
-for the Euclidean row norm, entries that are not zero for the sum of magnitudes, and for the largest
-magnitude those entries that attain it move together while the others are free. Conjugate gradients
-with exact products by the Hessian of the loss solve for the step; a model preconditions them.
+Near a solution the zeros stay zero, and with them held the norm has derivatives. For the Euclidean
+row norm the rows that are not zero move, for the sum of magnitudes the entries that are not zero.
+For the largest magnitude the entries that attain it move together, and the others are free.
+Conjugate gradients with exact products by the Hessian of the loss solve for the step; a model
+preconditions them.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ import numpy as np
 from mixnorm.data import ColumnSet
 from mixnorm.engines.proximal.descent import row_norms
 from mixnorm.engines.proximal.preconditioner import Preconditioner
-from mixnorm.engines.proximal.problem import Point, Problem
+from mixnorm.engines.proximal.problem import NormProblem, Point, SecondOrder
 
-_MAX_PRODUCTS = 12
-_FORCING = 0.2
+_MAX_PRODUCTS = 12  # by the Hessian, in one step
+_FORCING = 0.2  # part of the gradient that conjugate gradients may leave
 
 
 class SmoothPart:
@@ -49,17 +50,20 @@ class SmoothPart:
         return np.where(self._tied, self._signs * mean, step)
 
     def bend(self, step: np.ndarray) -> np.ndarray | None:
-        """Return the second derivative of the norm times a step; None where it is zero."""
+        """Return the second derivative of the norm (:eq:`row-norm-hessian`) times a step.
+
+        None where it is zero.
+        """
         if self._exponent != 2.0:
             return None
         along = np.einsum("ij,ij->i", self.gradient, step)[:, None]
         return np.asarray(self._bend * (step - self.gradient * along))
 
     def retract(self, weights: np.ndarray) -> np.ndarray:
-        """Return weights a step away, with entries that went past a kink held at it.
+        """Return the weights with entries that went past a kink held at it.
 
-        A sign that turned becomes zero; an entry that grew beyond those that moved together joins
-        them.
+        An entry whose sign changed becomes zero. An entry that grew beyond those that move together
+        joins them.
         """
         if self._exponent == 2.0:
             return weights
@@ -101,7 +105,7 @@ class Step:
 
 
 def newton_step(
-    problem: Problem,
+    problem: NormProblem,
     block: ColumnSet,
     factor: Preconditioner,
     point: Point,
@@ -111,9 +115,9 @@ def newton_step(
     """Return an inexact Newton step of the rows in ``block``, none of which is zero."""
     alpha = weights.dtype.type(problem.alpha)
     gradient = smooth.tangent(block.gradient(point.residual) + alpha * smooth.gradient)
-    # The balanced residual of a flat intercept has a gradient too, which is left to the line.
+    # A gradient in a flat intercept is left to the line search.
     bias = np.sum(point.residual, axis=0) * problem.fit_intercept
-    hessian = problem.second_order(point).product()
+    hessian = SecondOrder(problem, point).product()
     left, left_bias = -gradient, -bias
     step = np.zeros_like(weights)
     step_bias = np.zeros_like(bias)

@@ -1,9 +1,9 @@
 """Steps in single precision on data in double: half the memory traffic, and the same gap.
 
-The weights that the steps find are taken to the data as they were given: scores, dual point,
-gradient and gap are computed there, in double precision, after every iteration, and the next steps
-go on from those. Rounding can thus make a step useless, never a result wrong; where it does, the
-work goes on in double precision.
+After every iteration the weights go back to the data as they were given: scores, dual point,
+gradient and gap are computed there, in double precision, and the next steps start from those.
+Rounding can make a step useless, but never a result wrong. Where steps become useless, the work
+continues in double precision.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ from typing import Any
 import numpy as np
 
 from mixnorm.data import DenseMatrix
+from mixnorm.engines._core.stopping import BestPoint
 from mixnorm.engines.proximal.design import SharedDesign
-from mixnorm.engines.proximal.problem import Point, Problem, Solver
+from mixnorm.engines.proximal.problem import NormProblem, Point, Solver
 
-LEAST_TOL = 1e-4  # relative gap that steps in single precision reach with ease
+LEAST_TOL = 1e-4  # relative gap that steps in single precision reach easily
 _MODERATE = 1e12  # magnitude whose square does not overflow in single precision
-_FEWEST_ENTRIES = 2**16  # entries of the data for which it is worth its while
-_PATIENCE, _PROGRESS = 6, 0.9
-UNBALANCED = 1e-5  # what the derivative in the intercept may be where a gap is taken
+_FEWEST_ENTRIES = 2**16  # entries of the data for which a copy pays
+# Iterations without progress, a fall of the gap by this factor, before double precision takes over.
+_PATIENCE_IN_SINGLE, _PROGRESS_IN_SINGLE = 6, 0.9
+UNBALANCED = 1e-5  # largest derivative in the intercept where a gap is computed
 
 
-def suits(problem: Problem, tol: float) -> bool:
-    """Whether steps in single precision are likely to do."""
+def suits(problem: NormProblem, tol: float) -> bool:
+    """Tell whether steps in single precision are likely to reach ``tol``."""
     design, loss = problem.design, problem.loss
     if tol < LEAST_TOL or problem.quadratic or not math.isfinite(loss.smoothness):
         return False
@@ -42,13 +44,13 @@ def suits(problem: Problem, tol: float) -> bool:
 class DoublePrecisionProblem(Solver):
     """The problem in double precision, and the point there."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: NormProblem) -> None:
         self.problem = problem
         self.point = problem.null()
         self.theta = self.gradient = np.empty(0)
 
     def lift(self, rough: Point) -> tuple[Point, np.ndarray, np.ndarray]:
-        """Take a point over; return it with its dual point and gradient, rounded again."""
+        """Compute a point in double precision; return it with dual point and gradient, rounded."""
         problem, weights = self.problem, rough.weights.astype(np.float64)
         if problem.radius is not None:  # rounding may have put it outside of the ball
             size = float(problem.norm.value(weights))
@@ -70,11 +72,11 @@ class DoublePrecisionProblem(Solver):
 
 
 class MixedSolver(Solver):
-    """A solver whose steps are in single precision, as long as they help.
+    """A solver whose steps are in single precision as long as they help.
 
     Parameters
     ----------
-    problem : Problem
+    problem : NormProblem
         The problem in double precision.
     build : callable
         Returns a solver, given a problem, a point to start from or None, and the problem in double
@@ -84,23 +86,23 @@ class MixedSolver(Solver):
     """
 
     def __init__(
-        self, problem: Problem, build: Callable[..., Solver], start: Point | None = None
+        self, problem: NormProblem, build: Callable[..., Solver], start: Point | None = None
     ) -> None:
         self.problem = problem
         self._build = build
-        self._rough = _rounded_problem(problem)
+        self._rough = _round_problem(problem)
         self._double: DoublePrecisionProblem | None = DoublePrecisionProblem(problem)
         first = None
         if start is not None:
             first = self._rough.start(_single(start.weights), _single(start.intercept))
         self._solver = build(self._rough, first, self._double)
         self.point = self._double.point
-        self._least, self._waited = math.inf, 0
+        self._best = BestPoint(None, _PATIENCE_IN_SINGLE)
 
-    def pose(self, problem: Problem) -> None:
-        """Go on with another ``alpha``."""
+    def pose(self, problem: NormProblem) -> None:
+        """Continue with another ``alpha``, from the present point."""
         super().pose(problem)
-        self._least, self._waited = math.inf, 0
+        self._best = BestPoint(None, _PATIENCE_IN_SINGLE)
         if self._double is None:
             self._solver.pose(problem)
             return
@@ -113,10 +115,9 @@ class MixedSolver(Solver):
         return self._solver.gap()
 
     def step(self, gap: float, tol: float) -> None:
-        """Do one iteration, in double precision once single precision has got no further."""
-        self._waited = 0 if gap < _PROGRESS * self._least else self._waited + 1
-        self._least = min(gap, self._least)
-        if self._double is not None and self._waited >= _PATIENCE:
+        """Do one iteration, in double precision once single precision makes no progress."""
+        self._best.note(None, gap, progress=gap < _PROGRESS_IN_SINGLE * self._best.gap)
+        if self._double is not None and self._best.given_up:
             self._solver, self._double = self._build(self.problem, self._double.point, None), None
         self._solver.step(gap, tol)
         self.point = self._solver.point if self._double is None else self._double.point
@@ -127,24 +128,24 @@ def _single(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float32)
 
 
-def _rounded_problem(problem: Problem) -> Problem:
+def _round_problem(problem: NormProblem) -> NormProblem:
     design: Any = problem.design
     return replace(
         problem,
         design=SharedDesign(design.matrix.single(), design.n_outputs),
-        target=_rounded(problem.target),
+        target=_round_target(problem.target),
         weight=_single(problem.weight),
         _memory={},
     )
 
 
-def _rounded(target: Any) -> Any:
+def _round_target(target: Any) -> Any:
     """Return encoded targets with their numbers in single precision."""
     if isinstance(target, np.ndarray):
         return _single(target) if target.dtype == np.float64 else target
     if is_dataclass(target) and not isinstance(target, type):
-        parts = {item.name: _rounded(getattr(target, item.name)) for item in fields(target)}
+        parts = {item.name: _round_target(getattr(target, item.name)) for item in fields(target)}
         return replace(target, **parts)
     if isinstance(target, (list, tuple)):
-        return type(target)(_rounded(part) for part in target)
+        return type(target)(_round_target(part) for part in target)
     return target

@@ -11,7 +11,8 @@ import numpy as np
 class LossMixture:
     """A scalar loss per output, grouped so that outputs with equal losses are done together.
 
-    It has what the proximal engine asks of a loss. Targets and weights have one column per output.
+    It has all that the proximal engine asks of a loss. Targets and weights have one column per
+    output.
 
     Examples
     --------
@@ -39,8 +40,8 @@ class LossMixture:
         self.lipschitz = max(float(loss.lipschitz) for loss in different)
         self.effort = float(len(self.parts))
 
-    def encode(self, y: Any, n_outputs: int, like: Any) -> list[Any]:
-        """Prepare the targets of each part."""
+    def encode(self, y: np.ndarray, n_outputs: int, like: np.ndarray) -> list[Any]:
+        """Prepare the targets of every loss."""
         return [loss.encode(y[:, columns], len(columns), like) for loss, columns in self.parts]
 
     def value_and_residual(
@@ -56,30 +57,25 @@ class LossMixture:
 
     def curvature(self, residual: np.ndarray, target: list[Any], weight: np.ndarray) -> np.ndarray:
         """Return the second derivatives."""
-        return self._each("curvature", target, residual, weight)
+        return self._each("curvature", target, weight, residual)
 
     def conjugate(self, theta: np.ndarray, target: list[Any], weight: np.ndarray) -> float:
         """Return the sum of the conjugates."""
-        total = 0.0
-        for (loss, columns), own in zip(self.parts, target, strict=True):
-            total += float(loss.conjugate(theta[:, columns], own, weight[:, columns]))
-        return total
+        return sum(
+            float(loss.conjugate(theta[:, columns], own, weight[:, columns]))
+            for (loss, columns), own in zip(self.parts, target, strict=True)
+        )
 
     def prox_conjugate(
-        self, theta: np.ndarray, step: Any, target: list[Any], weight: np.ndarray
+        self, theta: np.ndarray, step: float | np.ndarray, target: list[Any], weight: np.ndarray
     ) -> np.ndarray:
-        """Return each part's proximal point."""
-        found = np.empty_like(theta, order="F")
+        """Return the proximal point of every loss."""
         steps = np.broadcast_to(step, theta.shape)
-        for (loss, columns), own in zip(self.parts, target, strict=True):
-            found[:, columns] = loss.prox_conjugate(
-                theta[:, columns], steps[:, columns], own, weight[:, columns]
-            )
-        return found
+        return self._each("prox_conjugate", target, weight, theta, steps)
 
     def balance(self, theta: np.ndarray, target: list[Any], weight: np.ndarray) -> np.ndarray:
-        """Return each part's balanced point."""
-        return self._each("balance", target, theta, weight)
+        """Return the balanced point of every loss."""
+        return self._each("balance", target, weight, theta)
 
     def predict(self, scores: np.ndarray) -> np.ndarray:
         """Return the predictions of every output by its own loss."""
@@ -93,9 +89,11 @@ class LossMixture:
         raise TypeError("A mixture of losses has no class probabilities; ask a single loss.")
 
     def _each(
-        self, method: str, target: list[Any], array: np.ndarray, weight: np.ndarray
+        self, method: str, target: list[Any], weight: np.ndarray, *arrays: np.ndarray
     ) -> np.ndarray:
-        found = np.empty_like(array, order="F")
+        """Return what a method of every loss gives for its columns."""
+        found = np.empty_like(arrays[0], order="F")
         for (loss, columns), own in zip(self.parts, target, strict=True):
-            found[:, columns] = getattr(loss, method)(array[:, columns], own, weight[:, columns])
+            parts = [array[:, columns] for array in arrays]
+            found[:, columns] = getattr(loss, method)(*parts, own, weight[:, columns])
         return found

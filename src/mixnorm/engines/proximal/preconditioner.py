@@ -1,8 +1,7 @@
 """Approximate inverses of the Hessian of a loss in weights and intercept, from a model.
 
-The Hessian is taken to be ``G (x) M``: the Gram matrix of the rows, weighted by their curvature,
-times what the outputs have in common. For joint losses ``M`` is the mean Hessian in the scores, for
-scalar ones the identity.
+The Hessian is taken to be ``G (x) M``, with ``G`` the Gram matrix of the rows, weighted by their
+curvature. For joint losses ``M`` is the mean Hessian in the scores, for scalar ones the identity.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from mixnorm.engines.proximal.loss_model import Model
 
-_MOST_UNKNOWNS = 1500  # unknowns of a reduced system that is solved directly
+_LARGEST_REDUCED_SYSTEM = 1500  # unknowns of a reduced system that is solved directly
 _NULL = 1e-9  # eigenvalues of M below this part of the largest count as zero
 
 
@@ -48,21 +47,19 @@ class OutputwisePreconditioner(Preconditioner):
 
     def __init__(self, model: Model, outputs: np.ndarray | None, ridge: np.ndarray) -> None:
         super().__init__(model, outputs)
-        dtype = model.gram.dtype
-        if outputs is None:
-            self._turn = None
-            self._factors = [_factored(gram.copy(), ridge) for gram in model.gram]
-            return
-        values, turn = np.linalg.eigh(outputs)
-        self._turn = turn.astype(dtype)
-        values = np.maximum(values, 0.0).astype(dtype)
-        self._factors = [_factored(model.gram[0] * value, ridge) for value in values]
+        dtype, self._turn = model.gram.dtype, None
+        grams = (gram.copy() for gram in model.gram)
+        if outputs is not None:
+            values, turn = np.linalg.eigh(outputs)
+            self._turn = turn.astype(dtype)
+            grams = (model.gram[0] * value for value in np.maximum(values, 0.0).astype(dtype))
+        self._factors = [_factorise(gram, ridge) for gram in grams]
 
     def _solve(self, right: np.ndarray) -> np.ndarray:
         if len(self._factors) == 1 and self._turn is None:
-            return np.ascontiguousarray(_back(self._factors[0], right))
+            return np.ascontiguousarray(_solve_with(self._factors[0], right))
         turned = right if self._turn is None else right @ self._turn
-        parts = [_back(factor, turned[:, [r]]) for r, factor in enumerate(self._factors)]
+        parts = [_solve_with(factor, turned[:, [r]]) for r, factor in enumerate(self._factors)]
         found = np.concatenate(parts, axis=1)
         return found if self._turn is None else np.ascontiguousarray(found @ self._turn.T)
 
@@ -88,11 +85,11 @@ class ReducedPreconditioner(Preconditioner):
                 matrix += gram[rows[:, None], rows[None, :]] * np.outer(column, column)
         size = float(np.max(np.diagonal(matrix), initial=0.0))
         ridge = np.full(len(rows), 1e-5 * size, dtype=matrix.dtype)
-        self._factor = _factored(matrix, ridge)
+        self._factor = _factorise(matrix, ridge)
 
     def _solve(self, right: np.ndarray) -> np.ndarray:
         reduced = np.einsum("ur,ur->u", self._directions, right[self._rows])
-        step = _back(self._factor, reduced[:, None])
+        step = _solve_with(self._factor, reduced[:, None])
         found = np.zeros(self._shape, dtype=right.dtype)
         np.add.at(found, self._rows, self._directions * step)
         return found
@@ -104,18 +101,21 @@ def precondition(
     ridge: np.ndarray | None,
     unknowns: tuple[np.ndarray, np.ndarray] | None,
 ) -> Preconditioner:
-    """Return an approximate inverse: in the unknowns, if there are few, else in all weights."""
+    """Return an approximate inverse, in the unknowns where these are few, else in all weights."""
     if len(model.gram) > 1:
         outputs = None
-    if unknowns is not None and len(unknowns[0]) <= _MOST_UNKNOWNS:
+    if unknowns is not None and len(unknowns[0]) <= _LARGEST_REDUCED_SYSTEM:
         return ReducedPreconditioner(model, outputs, *unknowns)
     if ridge is None:
         ridge = np.full(len(model.diagonal), 1e-5 * float(np.max(model.diagonal, initial=0.0)))
     return OutputwisePreconditioner(model, outputs, ridge.astype(model.gram.dtype))
 
 
-def _factored(matrix: np.ndarray, ridge: np.ndarray) -> Any:
-    """Return a Cholesky factor of ``matrix + diag(ridge)``, with more ridge if it takes that."""
+def _factorise(matrix: np.ndarray, ridge: np.ndarray) -> Any:
+    """Return a Cholesky factor of ``matrix + diag(ridge)``, with more ridge until there is one.
+
+    The diagonal stands in where no ridge helps.
+    """
     index = np.arange(len(matrix))
     eps = 16.0 * float(np.finfo(matrix.dtype).eps) * len(matrix)
     extra = ridge + eps * np.max(np.diagonal(matrix), initial=0.0)
@@ -128,7 +128,7 @@ def _factored(matrix: np.ndarray, ridge: np.ndarray) -> Any:
     return np.maximum(np.abs(np.diagonal(matrix)), float(np.finfo(matrix.dtype).tiny))
 
 
-def _back(factor: Any, right: np.ndarray) -> np.ndarray:
+def _solve_with(factor: Any, right: np.ndarray) -> np.ndarray:
     if isinstance(factor, tuple):
         return np.asarray(cho_solve(factor, right, check_finite=False))
     return np.asarray(right / factor[:, None])

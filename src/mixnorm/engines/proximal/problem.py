@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,15 +15,16 @@ from mixnorm.engines.proximal.design import Design
 
 Found = TypeVar("Found")
 
-# Newton steps for the intercept alone; it has few unknowns and a smooth loss.
+# Newton steps for the intercept alone, which has few unknowns and a smooth loss.
 _INTERCEPT_STEPS = 50
 
 
 @dataclass
 class Effort:
-    """Work on a problem, counted in evaluations of the loss, and the most that is allowed.
+    """The work on a problem, counted in evaluations of the loss, and its limit.
 
-    Iterations differ in cost by orders of magnitude, and seconds depend on the machine.
+    Iterations differ in cost by orders of magnitude, and seconds depend on the machine, so that
+    neither would do as a limit.
     """
 
     spent: float = 0.0
@@ -30,13 +32,13 @@ class Effort:
 
     @property
     def exhausted(self) -> bool:
-        """Whether as much was spent as is allowed."""
+        """Whether the limit is reached."""
         return self.spent >= self.limit
 
 
 @dataclass(frozen=True)
 class Point:
-    """Weights, intercept, the scores they give, and the loss and its derivative there."""
+    """Weights and intercept, their scores, and the loss and its derivative at these."""
 
     weights: np.ndarray
     intercept: np.ndarray
@@ -46,15 +48,15 @@ class Point:
 
 
 class Solver:
-    """A point, the dual point there and its gradient, which steps improve."""
+    """A point that steps improve, with its dual point and the gradient of that."""
 
-    problem: Problem
+    problem: NormProblem
     point: Point
     theta: np.ndarray
     gradient: np.ndarray
 
-    def pose(self, problem: Problem) -> None:
-        """Go on with another ``alpha``."""
+    def pose(self, problem: NormProblem) -> None:
+        """Continue with another ``alpha``, from the present point."""
         self.problem = problem
 
     def gap(self) -> float:
@@ -62,12 +64,12 @@ class Solver:
         return self.problem.gap(self.point, self.theta, self.gradient)
 
     def step(self, gap: float, tol: float) -> None:
-        """Do one iteration, ``gap`` being what is left and ``tol`` what is allowed."""
+        """Do one iteration; ``gap`` is the present gap and ``tol`` the allowed one."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Problem:
+class NormProblem:
     """A loss of scores under a norm: ``F(XW + b) + alpha * norm(W)``, or ``norm(W) <= radius``.
 
     Exactly one of ``alpha`` and ``radius`` is given. ``weight`` has shape ``(n_samples,)`` or one
@@ -85,10 +87,6 @@ class Problem:
     effort: Effort = field(default_factory=Effort, compare=False)
     _memory: dict[str, Any] = field(default_factory=dict, compare=False)
 
-    def with_alpha(self, alpha: float) -> Problem:
-        """Return the same problem with another penalty."""
-        return replace(self, alpha=alpha, radius=None)
-
     @property
     def quadratic(self) -> bool:
         """Whether the loss has the same curvature everywhere."""
@@ -96,7 +94,7 @@ class Problem:
 
     @property
     def effort_of_loss(self) -> float:
-        """The effort of evaluating the loss: as much as that of one loss, for most."""
+        """The effort of one evaluation: 1, or the number of losses of a mixture."""
         return float(getattr(self.loss, "effort", 1.0))
 
     def at(self, weights: np.ndarray, intercept: np.ndarray, scores: np.ndarray) -> Point:
@@ -106,7 +104,10 @@ class Problem:
         return Point(weights, intercept, scores, value, residual)
 
     def beyond(self, point: Point, before: Point, push: float) -> Point:
-        """Return the point ``push`` times as far beyond a point as another was behind it."""
+        """Return the point that momentum leads to (:eq:`accelerated-point`).
+
+        It lies ``push`` times as far beyond ``point`` as ``before`` lies behind it.
+        """
         if push == 0.0:
             return point
         part = point.scores.dtype.type(push)
@@ -123,7 +124,7 @@ class Problem:
         return self.at(weights, intercept, scores)
 
     def _remember(self, name: str, compute: Callable[[], Found]) -> Found:
-        """Return what was computed under a name before, for any penalty."""
+        """Compute a value once; problems that differ in their penalty alone share it."""
         if name not in self._memory:
             self._memory[name] = compute()
         found: Found = self._memory[name]
@@ -138,7 +139,7 @@ class Problem:
         return self._remember("null", self._find_null)[1]
 
     def score_scale(self) -> float:
-        """Return a size of scores at which the loss changes: what the null model misses by."""
+        """Return the size of scores that matters to the loss: about the error of the null model."""
         null = self.null()
         steepness = float(self.loss.lipschitz)
         if not math.isfinite(steepness) or steepness <= 0.0:
@@ -160,7 +161,7 @@ class Problem:
         return best_intercept(self, point)
 
     def penalty(self, weights: np.ndarray) -> float:
-        """Return ``alpha * norm(W)``; nothing inside a ball."""
+        """Return ``alpha * norm(W)``; zero where the norm is held in a ball."""
         return 0.0 if self.alpha is None else self.alpha * float(self.norm.value(weights))
 
     def best_intercept(self, point: Point, small: float | None = None) -> Point:
@@ -183,7 +184,7 @@ class Problem:
         return best
 
     def _solve_intercept(self, point: Point, gradient: np.ndarray) -> np.ndarray:
-        hessian = self.second_order(point).intercept_hessian()
+        hessian = SecondOrder(self, point).intercept_hessian()
         steepest = float(self.loss.smoothness)
         if hessian.ndim == 1:  # where nothing bends, a step as if all did
             return np.asarray(gradient / np.where(hessian > 1e-6 * steepest, hessian, steepest))
@@ -192,7 +193,10 @@ class Problem:
         return np.asarray(np.linalg.lstsq(hessian, gradient, rcond=1e-10)[0])
 
     def _line(self, point: Point, step: np.ndarray, slope: float) -> Point | None:
-        """Halve a step of the intercept until the loss falls; if it is rounding, try it once."""
+        """Halve a step of the intercept until the loss falls.
+
+        A step that promises less than rounding is tried once, at its whole length.
+        """
 
         def trial(length: float) -> Point | None:
             scores = point.scores + length * step
@@ -202,10 +206,6 @@ class Problem:
         rounding = 2.0 * float(np.finfo(self.design.dtype).eps) * abs(point.value)
         return backtrack(trial, least=1e-6 if abs(slope) > rounding else 0.5)[0]
 
-    def second_order(self, point: Point) -> SecondOrder:
-        """Return the second derivatives of the loss at a point."""
-        return SecondOrder(self, point)
-
     def dual_point(self, point: Point) -> np.ndarray:
         """Return the residual, moved so that it sums to zero where there is an intercept."""
         if not self.fit_intercept:
@@ -213,32 +213,33 @@ class Problem:
         return np.asarray(self.loss.balance(point.residual, self.target, self.weight))
 
     def objective(self, point: Point) -> float:
-        """Return what is minimised."""
+        """Return the objective."""
         return point.value + self.penalty(point.weights)
 
     def bound(self, theta: np.ndarray, gradient: np.ndarray) -> float:
-        """Return what a dual point, with its ``gradient = Xᵀ theta``, promises: no less is reached.
+        """Return the lower bound of the objective (:eq:`lower-bound`) that a dual point gives.
 
-        Minus infinity where it promises nothing.
+        ``gradient`` is ``Xᵀ theta``. The bound is NaN where the numbers overflow.
         """
         dual_norm = float(self.norm.dual(gradient))
-        # The dual point zero always counts: no loss is below what it promises.
-        least = -self._remember(
-            "zero",
-            lambda: float(self.loss.conjugate(np.zeros_like(theta), self.target, self.weight)),
-        )
+        # Zero is a dual point too, and its bound holds for every penalty.
+        least = -self._remember("zero", lambda: self._conjugate(np.zeros_like(theta)))
         if self.radius is not None:
-            conjugate = self.loss.conjugate(theta, self.target, self.weight)
-            return _largest(-float(conjugate) - self.radius * dual_norm, least)
-        alpha = float(self.alpha or 0.0)
-        scale = 1.0 if dual_norm <= alpha else alpha / dual_norm
-        conjugate = self.loss.conjugate(
-            theta if scale == 1.0 else theta * theta.dtype.type(scale), self.target, self.weight
-        )
-        return _largest(-float(conjugate), least)
+            found = -self._conjugate(theta) - self.radius * dual_norm
+        else:
+            alpha = float(self.alpha or 0.0)
+            scale = 1.0 if dual_norm <= alpha else alpha / dual_norm
+            found = -self._conjugate(theta if scale == 1.0 else theta * theta.dtype.type(scale))
+        return float(np.fmax(found, least))  # of which NaN is not the larger
+
+    def _conjugate(self, theta: np.ndarray) -> float:
+        return float(self.loss.conjugate(theta, self.target, self.weight))
 
     def gap(self, point: Point, theta: np.ndarray, gradient: np.ndarray) -> float:
-        """Return the duality gap of a point and a dual point with its ``gradient = Xᵀ theta``."""
+        """Return the duality gap (:eq:`penalty-gap`, :eq:`ball-gap`) of a point and a dual point.
+
+        ``gradient`` is ``Xᵀ theta``.
+        """
         gap = self.objective(point) - self.bound(theta, gradient)
         return math.inf if math.isnan(gap) else max(0.0, gap)
 
@@ -246,15 +247,14 @@ class Problem:
 class SecondOrder:
     """Second derivatives of a loss in the scores, at one point."""
 
-    def __init__(self, problem: Problem, point: Point) -> None:
-        self._problem, self._point = problem, point
-        self._loss = problem.loss
+    def __init__(self, problem: NormProblem, point: Point) -> None:
+        self._problem, self._point, self._loss = problem, point, problem.loss
 
     def diagonal(self) -> np.ndarray:
-        """Return an upper model of the Hessian that is diagonal in the outputs.
+        """Return a bound of the Hessian that is diagonal in the outputs.
 
-        Shape ``(n_samples, n_outputs)`` or ``(n_samples, 1)``. A part of the largest possible
-        curvature is added, since rows that are flat here need not be flat a step away.
+        Its shape is ``(n_samples, n_outputs)`` or ``(n_samples, 1)``. A thousandth of the largest
+        possible curvature is added: rows that are flat here need not be flat a step away.
         """
         loss, point, problem = self._loss, self._point, self._problem
         weight = problem.weight
@@ -279,9 +279,7 @@ class SecondOrder:
             multiply = operator(point.scores, point.residual, problem.target, problem.weight)
         else:
             curvature = np.asarray(loss.curvature(point.residual, problem.target, problem.weight))
-
-            def multiply(direction: np.ndarray) -> np.ndarray:
-                return np.asarray(curvature * direction)
+            multiply = partial(np.multiply, curvature)
 
         def call(direction: np.ndarray) -> np.ndarray:
             problem.effort.spent += problem.effort_of_loss
@@ -290,7 +288,10 @@ class SecondOrder:
         return call
 
     def outputs(self, totals: np.ndarray) -> np.ndarray | None:
-        """Return the mean Hessian of a joint loss, per unit of the curvature in ``totals``."""
+        """Return the mean Hessian of a joint loss, divided by the total curvature.
+
+        None for scalar losses, and where nothing bends.
+        """
         if not self._loss.is_classifier or len(totals) != 1 or not totals[0] > 0.0:
             return None
         return self.intercept_hessian() / float(totals[0])
@@ -316,12 +317,12 @@ class SecondOrder:
         return 0.5 * (hessian + hessian.T)
 
 
-def relative_size(problem: Problem) -> float:
+def relative_size(problem: NormProblem) -> float:
     """Return the objective with no weights, by which gaps are divided; 1 where it is zero."""
     return problem._remember("size", lambda: _size(problem))
 
 
-def _size(problem: Problem) -> float:
+def _size(problem: NormProblem) -> float:
     value = problem.null().value
     if math.isfinite(value) and value > 0.0:
         weights = np.zeros_like(problem.null().weights)
@@ -331,22 +332,3 @@ def _size(problem: Problem) -> float:
             return value
         return start if math.isfinite(start) and start > 0.0 else 1.0  # a fit but for rounding
     return 1.0
-
-
-def _largest(*bounds: float) -> float:
-    """Return the largest of some bounds, those that are no numbers being no bounds.
-
-    Examples
-    --------
-    >>> _largest(math.nan, 2.0), _largest(math.nan, math.nan)
-    (2.0, -inf)
-    """
-    return max(-math.inf if math.isnan(bound) else bound for bound in bounds)
-
-
-def inner(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the inner product of two arrays in the layout of scores.
-
-    ``numpy.vdot`` would copy arrays that lie column by column.
-    """
-    return float(np.vdot(a.T, b.T))

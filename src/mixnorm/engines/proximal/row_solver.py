@@ -1,9 +1,9 @@
-"""The proximal engine for sums of row norms: few rows are not zero, and work is done on those.
+"""The proximal engine for sums of row norms, which works on the few rows that are not zero.
 
-Each iteration takes the rows that are not zero or whose gradient says they should not be (the
-working set) and minimises the objective over them: block coordinate descent solves least squares,
-and the models of any other loss, to which Newton steps on the rows found are added once these have
-settled. The duality gap of the whole problem ends it.
+The working set has the rows that are not zero, and those whose gradient says that they should not
+be. Each iteration minimises the objective over it. Block coordinate descent (:eq:`row-step`) solves
+least squares, and the models of any other loss. Once the rows have settled, Newton steps are added
+for other losses. The duality gap of the whole problem ends the work.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mixnorm.data import ColumnSet, DenseColumns
+from mixnorm.data import DenseColumns
 from mixnorm.engines._core.line_search import backtrack
 from mixnorm.engines.proximal.descent import (
     GramQuadratic,
@@ -23,35 +23,34 @@ from mixnorm.engines.proximal.descent import (
     sum_of_norms,
 )
 from mixnorm.engines.proximal.loss_model import Model
-from mixnorm.engines.proximal.manifold import SmoothPart, Step, newton_step
+from mixnorm.engines.proximal.manifold import SmoothPart, newton_step
 from mixnorm.engines.proximal.preconditioner import precondition
-from mixnorm.engines.proximal.problem import Point
+from mixnorm.engines.proximal.problem import Point, SecondOrder
 from mixnorm.engines.proximal.stepper import Stepper
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The numbers that shape the work of a :class:`RowSolver`.
+    """The constants of a :class:`RowSolver`.
 
     Attributes
     ----------
     fewest : int
         Rows of the first working set.
     near : float
-        A row stays in the working set while it has this part of what lets a row in.
+        A row stays in the working set while its gradient is this part of what lets a row in.
     loose, spare : float, int
-        The working set is cut once it has ``loose`` times as many rows as are needed, and ``spare``
-        more.
+        The working set is cut once it has ``spare`` rows more than ``loose`` times those needed.
     epochs, exact_epochs : int
-        Epochs of descent on a model that is only a model, and most where it is the loss.
+        Epochs of descent on a model, and at most on a model that is the loss itself.
     epoch_effort : float
-        An epoch costs this part of an evaluation of the loss.
+        Effort of an epoch; that of evaluating the loss is 1.
     settled : int
         Iterations before Newton steps are tried.
     shortest : float
-        Part of a Newton step; shorter ones are left to the next proximal step.
+        Newton steps are not cut below this part of their length.
     few_entries : float
-        Up to so many entries, each output has a Gram matrix of its own.
+        Each output has its own Gram matrix where all of them have at most this many entries.
     """
 
     fewest: int = 64
@@ -79,7 +78,7 @@ class RowSolver(Stepper):
         return float(self.problem.norm.row_exponent)
 
     def step(self, gap: float, tol: float) -> None:
-        """Do one iteration, ``gap`` being what is left and ``tol`` what is allowed."""
+        """Do one iteration; ``gap`` is the present gap and ``tol`` the allowed one."""
         grown = self._choose_rows()
         if self.problem.quadratic:
             if not self._holds_residual():
@@ -97,7 +96,7 @@ class RowSolver(Stepper):
     # Working set.
 
     def _choose_rows(self) -> bool:
-        """Choose the rows to work on; return whether some were new."""
+        """Choose the rows to work on; tell whether some are new."""
         alpha = float(self.problem.alpha or 0.0)
         duals = np.asarray(self.problem.norm.row_duals(self.gradient))
         active = np.any(self.point.weights != 0.0, axis=1)
@@ -116,25 +115,17 @@ class RowSolver(Stepper):
         return missing
 
     def _holds_residual(self) -> bool:
-        """Whether least squares is better held by its residual than by products of columns."""
+        """Tell whether a residual is quicker for least squares than a Gram matrix."""
         dense = isinstance(self._known_block, DenseColumns) and self.problem.weight.ndim == 1
         return dense and len(self._rows) > self.problem.design.n_samples
 
     def _use_model(self, model: Model) -> None:
-        self._outputs = self.problem.second_order(self.point).outputs(model.totals)
+        self._outputs = SecondOrder(self.problem, self.point).outputs(model.totals)
 
-    def _curvature(self, *, exact: bool) -> np.ndarray:
-        """Return row curvatures: a column for all outputs, or one each where that is better."""
-        found = self.problem.second_order(self.point).diagonal()
+    def _keeps_outputs_apart(self, *, exact: bool) -> bool:
         outputs = self.problem.design.n_outputs
-        if not self.problem.design.shared:
-            return np.broadcast_to(found, (found.shape[0], outputs))
-        few = outputs * len(self._rows) ** 2 <= self.settings.few_entries and (
-            self.problem.quadratic or outputs <= 8
-        )
-        if found.shape[1] == 1 or few:
-            return found
-        return np.asarray(np.max(found, axis=1, keepdims=True))
+        few = outputs * len(self._rows) ** 2 <= self.settings.few_entries
+        return few and (self.problem.quadratic or outputs <= 8)
 
     # Steps.
 
@@ -147,7 +138,7 @@ class RowSolver(Stepper):
             weight = problem.weight
             root = np.where(weight > 0.0, 1.0 / np.sqrt(np.where(weight > 0.0, weight, 1.0)), 0.0)
             means = block.means(weight[:, None]) if problem.fit_intercept else None
-            columns = block.rooted(weight, means)
+            columns = block.scale_rows(weight, means)
             quadratic = ResidualQuadratic(columns, before, self.theta * root[:, None])
         else:
             gradient = self.gradient[self._rows]
@@ -159,7 +150,7 @@ class RowSolver(Stepper):
         step = quadratic.weights - before
         scores = block.scores(step)
         intercept = self._follow(scores)
-        self.point = self._arrived(point, quadratic.weights, intercept, scores + intercept)
+        self.point = self._replace_rows(point, quadratic.weights, intercept, scores + intercept)
 
     def _follow(self, scores: np.ndarray) -> np.ndarray:
         if self._model is not None:
@@ -174,7 +165,7 @@ class RowSolver(Stepper):
         return quadratic.weights
 
     def _newton_step(self) -> None:
-        """Go on where the norm is smooth: on the rows that are not zero."""
+        """Take a Newton step on the rows that are not zero, halved until the objective falls."""
         weights = self.point.weights[self._rows]
         used = np.flatnonzero(row_norms(weights, self._exponent) > 0.0)
         if len(used) == 0:
@@ -186,21 +177,10 @@ class RowSolver(Stepper):
             ridge = ridge * weights.dtype.type(self.problem.alpha)
         factor = precondition(model, self._outputs, ridge, smooth.unknowns())
         block = self._known_block.part(used)
-        found = newton_step(self.problem, block, factor, self.point, weights, smooth)
+        point, rows = self.point, self._rows[used]
+        found = newton_step(self.problem, block, factor, point, weights, smooth)
         if not found.slope < 0.0:
             return
-        self._search(used, block, smooth, weights, found)
-
-    def _search(
-        self,
-        used: np.ndarray,
-        block: ColumnSet,
-        smooth: SmoothPart,
-        weights: np.ndarray,
-        found: Step,
-    ) -> None:
-        """Halve a Newton step until the objective falls, and take it."""
-        point, rows = self.point, self._rows[used]
         before = point.value + self._penalty(weights)
         slack = 4.0 * float(np.finfo(weights.dtype).eps) * abs(before)
 

@@ -1,8 +1,8 @@
-"""What the solvers of the proximal engine share: accelerated proximal steps in a model's metric.
+"""Accelerated proximal steps in the metric of a model, the base of the engine's solvers.
 
-A step minimises a quadratic model of the loss plus the norm (:mod:`._model`), which bounds the loss
-once it is curved enough. Momentum carries from step to step, and along a path from one ``alpha`` to
-the next.
+A step minimises a quadratic model of the loss (see ``loss_model``) plus the norm. The model bounds
+the loss once it is curved enough. Momentum carries from step to step, and along a path from one
+``alpha`` to the next.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import numpy as np
 from mixnorm.data import ColumnSet
 from mixnorm.engines.proximal.loss_model import Model
 from mixnorm.engines.proximal.mixed_precision import UNBALANCED, DoublePrecisionProblem
-from mixnorm.engines.proximal.problem import Point, Problem, Solver, inner
+from mixnorm.engines.proximal.problem import NormProblem, Point, SecondOrder, Solver
 
-_ATTEMPTS = 12  # at making the model an upper bound
+_TRIES_OF_KAPPA = 12  # to make the model an upper bound
 _LEAST_KAPPA = 0.02
-_EASING = 0.8  # of the model's curvature from step to step
+_EASING = 0.8  # factor of kappa from step to step, at least
 _FASTEST, _SLOWEST = 0.01, 0.8  # factors by which a step may be expected to shrink the gap
-_MARGIN = 0.3  # of the tolerance, that steps should reach
-_STEPS = 5  # of an iteration, at most
-_FAR = 50.0  # momentum along the path from one alpha to the next
+_SHARE_OF_TOL = 0.3  # part of the tolerance that steps should reach
+_STEPS_PER_ITERATION = 5  # at most
+_MOMENTUM_OF_PATH = 50.0  # from one alpha to the next
 
 
 class StepSchedule:
-    """How many steps an iteration should take, from what the last ones did to the gap.
+    """The number of steps in an iteration, chosen by what the last ones did to the gap.
 
     Examples
     --------
@@ -47,29 +47,32 @@ class StepSchedule:
         self._before, self._taken = 0.0, 0
 
     def see(self, gap: float) -> None:
-        """Look at the gap, and at what the steps taken did to it."""
+        """Take note of the gap that the last steps led to."""
         if self._taken > 0 and self._before > 0.0:
             rate = (gap / self._before) ** (1.0 / self._taken)
             self._rate = math.sqrt(self._rate * min(max(rate, _FASTEST), _SLOWEST))
         self._before, self._taken = gap, 0
 
     def steps(self, gap: float, tol: float) -> int:
-        """Return the steps that should bring the gap well below the tolerance; they are taken."""
+        """Return how many steps to take now, to bring the gap well below the tolerance."""
         self._taken = self._most
         if tol > 0.0 and math.isfinite(gap):
-            wanted = math.log(max(gap / (_MARGIN * tol), 1.0)) / -math.log(self._rate)
+            wanted = math.log(max(gap / (_SHARE_OF_TOL * tol), 1.0)) / -math.log(self._rate)
             self._taken = min(self._most, max(2, math.ceil(wanted)))
         return self._taken
 
 
 def next_momentum(momentum: float) -> tuple[float, float]:
-    """Return the next momentum, and how far beyond a point its step begins (Nesterov)."""
+    """Return the next momentum, and how far beyond a point its step begins.
+
+    These are ``t`` and its quotient in Nesterov's rule (:eq:`accelerated-point`).
+    """
     following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
     return following, (momentum - 1.0) / following
 
 
 class Stepper(Solver):
-    """A point, the rows that may change, and a model of the loss on them.
+    """A solver that works on some rows of the weights, by a model of the loss there.
 
     Gradients and gaps come from ``double``, the problem in double precision, where it is given.
     """
@@ -79,14 +82,14 @@ class Stepper(Solver):
 
     def __init__(
         self,
-        problem: Problem,
+        problem: NormProblem,
         start: Point | None = None,
         double: DoublePrecisionProblem | None = None,
     ) -> None:
         self.problem = problem
         self._double = double
         self.point = problem.null() if start is None else start
-        if start is not None and problem.fit_intercept:  # steps let it follow, and do not mend it
+        if start is not None and problem.fit_intercept:  # steps let it follow, but do not repair it
             self.point = problem.best_intercept(start)
         self._rows = np.empty(0, dtype=np.intp)
         self._block: ColumnSet | None = None
@@ -96,17 +99,17 @@ class Stepper(Solver):
         self._anchor: Point | None = None
         self._momentum = 1.0
         self._count = 0
-        self._schedule = StepSchedule(_STEPS)
+        self._schedule = StepSchedule(_STEPS_PER_ITERATION)
         self.refresh()
 
-    def pose(self, problem: Problem) -> None:
-        """Go on with another ``alpha``."""
+    def pose(self, problem: NormProblem) -> None:
+        """Continue with another ``alpha``, from the present point."""
         super().pose(problem)
-        self._before, self._momentum = self._anchor, _FAR
+        self._before, self._momentum = self._anchor, _MOMENTUM_OF_PATH
         self._anchor, self._count = self.point, 0
 
     def refresh(self) -> None:
-        """Compute the dual point and the gradient at the point, its intercept being the best."""
+        """Optimise the intercept of the point; compute its dual point and gradient."""
         if self._double is not None:
             self.point, self.theta, self.gradient = self._double.lift(self.point)
             return
@@ -122,19 +125,29 @@ class Stepper(Solver):
         return gap
 
     def _minimise_model(self, start: np.ndarray, value: float, gradient: np.ndarray) -> np.ndarray:
-        """Return weights of the rows that about minimise the model plus the norm."""
+        """Return weights of the rows that nearly minimise the model plus the norm."""
         raise NotImplementedError
 
     def _penalty(self, rows: np.ndarray) -> float:
-        """Return ``alpha`` times the norm of these weights of the rows; nothing in a ball."""
+        """Return ``alpha`` times the norm of weights of the rows; zero in a ball."""
         raise NotImplementedError
 
     def _curvature(self, *, exact: bool) -> np.ndarray:
-        """Return row curvatures for a model: a column for all outputs, or one each."""
-        raise NotImplementedError
+        """Return the curvatures of rows for a model: a column for all outputs, or one for each."""
+        design = self.problem.design
+        found = SecondOrder(self.problem, self.point).diagonal()
+        if not design.shared:
+            return np.broadcast_to(found, (len(found), design.n_outputs))
+        if found.shape[1] == 1 or self._keeps_outputs_apart(exact=exact):
+            return found
+        return np.asarray(np.max(found, axis=1, keepdims=True))
+
+    def _keeps_outputs_apart(self, *, exact: bool) -> bool:
+        """Tell whether each output has its own model where one of all outputs would do."""
+        return exact
 
     def _prepare(self, *, exact: bool) -> None:
-        """Have the model of the rows at hand, and not too old."""
+        """Build the model of the rows, unless there is one that is recent enough."""
         self._age += 1
         if self._model is None or (not exact and self._age > self.model_age):
             curvature, intercept = self._curvature(exact=exact), self.problem.fit_intercept
@@ -143,11 +156,11 @@ class Stepper(Solver):
             self._use_model(self._model)
 
     def _use_model(self, model: Model) -> None:
-        """Take note of a new model."""
+        """Do what a subclass has to do once for a new model."""
         raise NotImplementedError
 
     def _work_on(self, rows: np.ndarray) -> None:
-        """Change the rows that may change."""
+        """Choose the rows that may change; momentum that moved others ends."""
         self._rows = rows
         self._block, self._model = None, None
         outside = np.ones(self.problem.design.n_features, dtype=bool)
@@ -162,7 +175,7 @@ class Stepper(Solver):
         """Take accelerated proximal steps in the metric of the model.
 
         A step is never shortened, since only a whole one ends where the norm has its zeros and
-        ties; the model is made more curved instead, until it is an upper bound.
+        ties. The model is made more curved instead, until it is an upper bound.
         """
         for _ in range(count):
             momentum = 1.0 if self._before is None else self._momentum
@@ -172,7 +185,7 @@ class Stepper(Solver):
             if moved is None or self._objective(moved) > self._objective(self.point):
                 if momentum == 1.0:
                     return
-                self._stop_momentum()  # it swings
+                self._stop_momentum()  # the points swing
                 continue
             self._before, self.point, self._momentum = self.point, moved, following
 
@@ -180,28 +193,29 @@ class Stepper(Solver):
         return point.value + self._penalty(point.weights[self._rows])
 
     def _bounded_step(self, point: Point) -> Point | None:
-        """Minimise the model at a point; None where it cannot be made a bound."""
+        """Minimise the model (:eq:`loss-model`) at a point; None where it cannot be a bound."""
         model, block = self._known_model, self._known_block
         start = point.weights[self._rows]
-        gradient, bias = model.centred(
+        gradient, bias = model.centre(
             block.gradient(point.residual), np.sum(point.residual, axis=0)
         )
         noise = 16.0 * float(np.finfo(start.dtype).eps) * abs(point.value)
-        for _ in range(_ATTEMPTS):
+        for _ in range(_TRIES_OF_KAPPA):
             with np.errstate(over="ignore", invalid="ignore"):
                 reached = self._minimise_model(start, point.value, gradient)
                 step = reached - start
                 scores = block.scores(step)
                 intercept = model.follow(scores) - bias / scores.dtype.type(self._kappa)
                 scores += intercept
-                moved = self._arrived(point, reached, intercept, scores)
+                moved = self._replace_rows(point, reached, intercept, scores)
             if not math.isfinite(moved.value):
                 return None
             if self.problem.quadratic:
-                return moved  # the model is the loss, and more curvature would not make it more so
-            rise = moved.value - point.value - inner(point.residual, scores)
+                return moved  # the model is the loss itself, of the right curvature
+            # Transposed, since numpy.vdot would copy arrays that lie column by column.
+            rise = moved.value - point.value - float(np.vdot(point.residual.T, scores.T))
             bend = 0.5 * float(np.vdot(step, model.product(step)))
-            bend += 0.5 * model.intercept_bend(bias) / self._kappa**2
+            bend += 0.5 * float(np.sum(model.totals * bias * bias)) / self._kappa**2
             if bend <= noise:
                 return moved
             if rise <= self._kappa * bend + noise:
@@ -211,10 +225,10 @@ class Stepper(Solver):
             self._kappa = max(1.1 * rise / bend, 1.2 * self._kappa)
         return None
 
-    def _arrived(
+    def _replace_rows(
         self, point: Point, rows: np.ndarray, intercept: np.ndarray, scores: np.ndarray
     ) -> Point:
-        """Return the point with these weights in the rows, to the last bit."""
+        """Return the point with new weights of the rows, and with intercept and scores moved."""
         weights = point.weights.copy()
         weights[self._rows] = rows
         return self.problem.at(weights, point.intercept + intercept, point.scores + scores)

@@ -1,7 +1,7 @@
 """Greedy choice of a few kernels out of many, with a correction after every choice.
 
-The engine knows nothing of kernels but what a pool tells it: the kernels that score best for a
-residual, and the matrix or a factor of one of them.
+The engine uses kernels through a pool alone: it gives the kernels that score best for a residual,
+and the matrix or a factor of one of them.
 """
 
 from __future__ import annotations
@@ -10,30 +10,33 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mixnorm.engines._core.corrective import Outcome
 from mixnorm.engines.sparse_kernels.lasso import LassoRefit
-from mixnorm.engines.sparse_kernels.refit import GradientSteps, KernelModel, RidgeRefit
+from mixnorm.engines.sparse_kernels.refit import GradientSteps, GrowingModel, RidgeRefit
 from mixnorm.losses import SmoothLoss
 from mixnorm.models import KernelPath, Round
 
+if TYPE_CHECKING:
+    from mixnorm.pools import KernelPool
+
 #: Group orthogonal matching pursuit, and Algorithms 1 and 2 of Jin, Yang and Mahdavi.
 ALGORITHMS = ("gomp", "l1", "l2")
-#: Lengths of steps: the best along the line, or one over the smoothness of the loss.
+#: Rules for the length of steps: the best one, or one over the smoothness of the loss.
 STEPS = ("line", "unit")
-# Kernels that exceed one by rounding are at most one.
+# Kernels up to this value count as at most one, since they have rounding errors.
 _AT_MOST_ONE = 1.0 + 1e-6
-# The root of what a sum of numbers is off by, relative to their size.
-_ROOT = 2e-8
-# Losses that differ by less, in parts of that of the empty model, are the same but for rounding.
-_SAME = 1e-6
+# The root of the relative rounding error of a sum.
+_ROOT_OF_ERROR = 2e-8
+# Losses count as equal if they differ by less than this part of the loss of the empty model.
+_SAME_LOSS = 1e-6
 
 
 def select(
-    pool: Any,
+    pool: KernelPool,
     loss: SmoothLoss,
     target: Any,
     *,
@@ -72,10 +75,10 @@ def select(
     step : {"line", "unit"}
         The length of steps of ``"l2"``: the best one, or 1 over the smoothness of the loss.
     n_steps : int, optional
-        Rounds of ``"l2"``; as many as ``n_kernels`` by default. When so many different kernels are
+        Rounds of ``"l2"``; ``n_kernels`` by default. Once ``n_kernels`` different kernels are
         chosen, further steps are taken among these.
     tol : float
-        Of the refit: what may be left to gain, in parts of the loss of the empty model.
+        Tolerance of the refit, in parts of the loss of the empty model.
     max_iter : int
         Most iterations of one refit.
     start : KernelPath, optional
@@ -92,7 +95,7 @@ def select(
     if algorithm != "l2" and not 0.0 < alpha < math.inf:
         raise ValueError(f"alpha={alpha!r} must be positive and finite: it is what kernels cost.")
     given = (pool, loss, target, weight, n_outputs)
-    model: KernelModel
+    model: GrowingModel
     if algorithm == "gomp":
         model = RidgeRefit(*given, alpha=alpha, tol=tol, max_iter=max_iter)
     elif algorithm == "l1":
@@ -112,7 +115,7 @@ def select(
     n_rounds = n_kernels if n_steps is None or algorithm != "l2" else n_steps
     run = _Run(pool, model, n_kernels, n_rounds)
     if start is not None and start.rounds:
-        run.go_on_from(start)
+        run.continue_from(start)
     try:
         run.forward(on_round)
     except KeyboardInterrupt:
@@ -123,9 +126,11 @@ def select(
 
 
 class _Run:
-    """A run of the engine: the rounds so far, and the model that stands after them."""
+    """A run of the engine: the rounds so far, and the model after them."""
 
-    def __init__(self, pool: Any, model: KernelModel, n_kernels: int, n_rounds: int) -> None:
+    def __init__(
+        self, pool: KernelPool, model: GrowingModel, n_kernels: int, n_rounds: int
+    ) -> None:
         self.pool, self.model = pool, model
         self.n_kernels, self.n_rounds = n_kernels, n_rounds
         self.rounds: list[Round] = []
@@ -143,21 +148,21 @@ class _Run:
             terms=self._terms,
         )
 
-    def go_on_from(self, start: KernelPath) -> None:
-        """Take up a path where it ended."""
+    def continue_from(self, start: KernelPath) -> None:
+        """Continue a path where it ended."""
         start = start.first(self.n_rounds)
         last = start.rounds[-1]
         self.rounds = list(start.rounds)
         self._terms = start.terms
         self.model.load(list(last.support), start.blocks(len(start.rounds)), last.intercept)
-        if not abs(self.model.value - last.loss) <= _SAME * self._null[0]:
+        if not abs(self.model.value - last.loss) <= _SAME_LOSS * self._null[0]:
             raise ValueError(
                 f"the path to continue has loss {last.loss:.6g}, but {self.model.value:.6g} on "
-                "these rows, targets and kernels: they are others. Start anew."
+                "these rows, targets and kernels: they are not those of the path. Start anew."
             )
 
     def forward(self, on_round: Callable[[KernelPath], bool] | None) -> None:
-        """Go round by round, as far as planned or as kernels help."""
+        """Take rounds until all planned ones are done, or no kernel helps."""
         while True:
             began = time.perf_counter()
             kernel, score = self._best()
@@ -174,25 +179,25 @@ class _Run:
     def _enough(self) -> float:
         """Return the score that the next kernel must exceed.
 
-        Scores are roots, whose rounding is that of a sum of residuals under the root. Before the
-        first round nothing else may be left of them.
+        Scores are roots of sums over residuals, with the root of their rounding error. Before the
+        first round a score may consist of that error alone.
         """
         enough = self.model.enough()
         if self.rounds:
             return enough
         sums = np.abs(self.model.residual).sum(axis=0)
         size = float(np.linalg.norm(sums)) * math.sqrt(max(self.pool.largest(), 0.0))
-        return max(enough, _ROOT * size)
+        return max(enough, _ROOT_OF_ERROR * size)
 
     def _best(self) -> tuple[int | None, float]:
-        """Return the kernel to go on with, and its score; None if there is none."""
+        """Return the best kernel and its score; None if there is no kernel to choose."""
         model = self.model
         done = len(self.rounds) >= self.n_rounds
-        if done and not model.has_gap:  # nobody asks
+        if done and not model.has_gap:  # no use for it
             return None, 0.0
         chosen = model.support
         if model.repeats and len(chosen) >= self.n_kernels:
-            scores = self.pool.scores(model.residual, model.rule, chosen)
+            scores = self.pool.scores(model.residual, model.rule, np.asarray(chosen))
             best = int(np.argmax(scores))
             return chosen[best], float(scores[best])
         taken = frozenset() if model.repeats else frozenset(chosen)
@@ -200,10 +205,7 @@ class _Run:
         return found[0] if found else (None, 0.0)
 
     def _optimal(self, score: float) -> bool:
-        """Note the duality gap over all kernels, which a scan tells; True if there is next to none.
-
-        It belongs to the last round.
-        """
+        """Set the duality gap of the last round from a scan; return whether it is small enough."""
         model: Any = self.model
         if not model.has_gap or not self.rounds:
             return False
@@ -221,7 +223,7 @@ class _Run:
             earlier[: len(before)] = before
         self._terms = np.concatenate([self._terms, terms])
         above = self.rounds[-1].objective if self.rounds else self._null[0]
-        fell = model.objective <= above + _SAME * self._null[0]
+        fell = model.objective <= above + _SAME_LOSS * self._null[0]
         self.rounds.append(
             Round(
                 atom=kernel,

@@ -1,39 +1,61 @@
-"""Algorithm 1 of sparse kernel learning: a penalty on the norms of the kernels' parts."""
+"""Algorithm 1 of sparse kernel learning: a penalty on the norms of the kernels' functions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import linalg
 
 from mixnorm.engines._core.corrective import Outcome
-from mixnorm.engines.sparse_kernels.refit import EXACT, NEWTON, KernelModel, norm, table_of
+from mixnorm.engines.sparse_kernels.refit import (
+    EXACT,
+    NEWTON_STEPS,
+    GrowingModel,
+    norm,
+    table_of,
+)
 
-# Gradients that exceed the penalty by rounding alone, in single precision, do not.
-_SLACK = 1.0 + 3e-7
-# Second derivatives are at least so large a part of the largest possible.
-_FLAT = 1e-6
-# Penalties below this share of the root of the loss are lost in rounding.
-_NEXT_TO_NOTHING = 1e-20
-# Shorter and shorter steps that are tried.
-_TRIES = 5
-# Rounds of blocks after which Newton steps that fail are replaced.
-_PATIENT = 20
-# Rounds of blocks after which the gap must have fallen to this part, or the solver gives up.
-_A_WHILE, _LOWER = 100, 0.5
-# Steps shorter than this, beside where they lead, are rounding.
-_ROUNDING = 1e-14
+# Gradients must exceed the penalty by this factor, which covers rounding in single precision.
+_PENALTY_FACTOR = 1.0 + 3e-7
+# Second derivatives are raised to at least this part of the largest possible.
+_LEAST_CURVATURE = 1e-6
+# Penalties below this part of the root of the loss are lost in rounding.
+_LEAST_PENALTY = 1e-20
+_MOST_TRIALS = 5  # of shorter and shorter steps
+# Rounds of blocks after which a Newton step that fails is replaced by a shorter one.
+_PATIENT_ROUNDS = 20
+# The solver gives up if the gap does not fall to this part in so many rounds of blocks.
+_GAP_ROUNDS, _GAP_FALL = 100, 0.5
+_LEAST_STEP = 1e-14  # relative to the point; shorter steps are rounding
 
 
-class LassoRefit(KernelModel):
+@dataclass(eq=False)
+class _Part:
+    """A chosen kernel: a factor of it, and the coefficients of its function.
+
+    The factor ``phi`` is another one times the orthogonal matrix ``turn``, so that products of its
+    columns under the weights of samples are diagonal, with ``values`` on the diagonal. ``pivots``
+    are rows at which the other factor is triangular, if there are such rows.
+    """
+
+    phi: np.ndarray
+    turn: np.ndarray
+    pivots: np.ndarray | None
+    values: np.ndarray
+    coef: np.ndarray
+
+
+class LassoRefit(GrowingModel):
     r"""Algorithm 1: the loss plus :math:`\alpha \sum_j \|f_j\|`, solved on the chosen kernels.
 
-    By blocks: a kernel's part is minimised exactly under a quadratic bound of the loss, which for
-    squared losses is the loss. After each round of blocks, those that are not zero take a Newton
-    step together, without which kernels that are much alike would take thousands of rounds.
+    The problem is :eq:`sparse-lasso`. It is solved by blocks: the function of one kernel is
+    minimised exactly under a quadratic bound of the loss, which for squared losses is the loss.
+    After each round of blocks, all functions that are not zero take a Newton step together; without
+    it, kernels that are much alike would take thousands of rounds.
     """
 
     rule = "functional"
@@ -42,22 +64,23 @@ class LassoRefit(KernelModel):
     def __init__(self, *given: Any, alpha: float, tol: float, max_iter: int) -> None:
         super().__init__(*given)
         self.alpha, self.tol, self.max_iter = alpha, tol, max_iter
-        if alpha < _NEXT_TO_NOTHING * math.sqrt(self.null_value):
+        if alpha < _LEAST_PENALTY * math.sqrt(self.null_value):
             raise ValueError(
-                "alpha is next to nothing beside the loss of a constant, which rounding cannot "
-                "tell from none. Raise alpha, or set algorithm='l2', which has none."
+                f"alpha={alpha:g} is so small beside the loss of a constant that rounding hides "
+                "it. Raise alpha, or set algorithm='l2', which has no penalty."
             )
         self._bound = float(self.loss.smoothness)
-        self._factors: list[np.ndarray] = []
-        self._pivots: list[tuple[np.ndarray, np.ndarray | None]] = []
-        self._values: list[np.ndarray] = []
-        self._coefs: list[np.ndarray] = []
-        self._cross = np.zeros((0, 0))  # products of all features under the weights
-        self._free = self.scores  # as the solver moves them
+        self._parts: list[_Part] = []
+        self._cross = np.zeros((0, 0))  # products of the columns of all factors under the weights
+        self._free = self.scores  # those of the solver, before terms are rounded
+
+    @property
+    def _coefs(self) -> list[np.ndarray]:
+        return [part.coef for part in self._parts]
 
     def enough(self) -> float:
-        """Return the penalty, which is what a gradient must exceed."""
-        return max(self.alpha * _SLACK, self.noise)
+        """Return the penalty, which the gradient of a kernel must exceed."""
+        return max(self.alpha * _PENALTY_FACTOR, self.noise)
 
     def add(self, kernel: int) -> Outcome:
         """Add a kernel, and solve."""
@@ -68,19 +91,22 @@ class LassoRefit(KernelModel):
         return outcome
 
     def terms(self) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Return the residual, and what it counts in each kernel; or a table for each."""
+        """Return the residual and its factor in each kernel, or a table for each kernel."""
         return self._tables, self._shares, False
 
     def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
-        """Take up a model."""
+        """Continue from a model."""
         for kernel, block in zip(support, blocks, strict=True):
             self._extend(kernel)
-            self._coefs[-1] = self._factors[-1].T @ block
+            self._parts[-1].coef = self._parts[-1].phi.T @ block
         self._free = self._sum_of(self._coefs)
         self.set_scores(self._free)
 
     def dual_value(self, largest: float) -> float:
-        """Return what no model can be below, if ``largest`` is the largest score of a kernel."""
+        """Return a lower bound of the objective, if ``largest`` is the largest score of a kernel.
+
+        This is the dual objective (:eq:`lasso-dual`).
+        """
         shrink = min(1.0, self.alpha / largest) if largest > 0.0 else 1.0
         theta = shrink * self.residual
         pull = float(np.sum(theta * self.intercept))
@@ -88,40 +114,39 @@ class LassoRefit(KernelModel):
 
     def largest(self) -> float:
         """Return the largest score of the chosen kernels."""
-        return max((norm(phi.T @ self.residual) for phi in self._factors), default=0.0)
+        return max((norm(part.phi.T @ self.residual) for part in self._parts), default=0.0)
 
     def _extend(self, kernel: int) -> None:
-        """Turn the features of a kernel so that their products under the weights are diagonal."""
+        """Add a kernel with coefficients of zero."""
         self.support.append(kernel)
         raw, pivots = self.pool.factor(kernel)
         values, turn = np.linalg.eigh(raw.T @ (self.weight[:, None] * raw))
-        phi = np.ascontiguousarray(raw @ turn)
-        self._pivots.append((turn, pivots))
+        phi, values = np.ascontiguousarray(raw @ turn), np.maximum(values, 0.0)
         rank, old = phi.shape[1], len(self._cross)
         if old + rank <= len(phi):
             cross = np.zeros((old + rank, old + rank))
             cross[:old, :old] = self._cross
-            weighted = self.weight[:, None] * phi
-            for place, others in zip(self._places(), self._factors, strict=True):
-                cross[place, old:] = others.T @ weighted
+            weighted, start = self.weight[:, None] * phi, 0
+            for part in self._parts:
+                place = slice(start, start + part.phi.shape[1])
+                cross[place, old:] = part.phi.T @ weighted
                 cross[old:, place] = cross[place, old:].T
-            cross[old:, old:] = np.diag(np.maximum(values, 0.0))
+                start = place.stop
+            cross[old:, old:] = np.diag(values)
             self._cross = cross
         else:  # products of rows are fewer
             self._cross = np.zeros((old + rank, 0))
-        self._factors.append(phi)
-        self._values.append(np.maximum(values, 0.0))
-        self._coefs.append(np.zeros((phi.shape[1], self.n_outputs)))
+        self._parts.append(_Part(phi, turn, pivots, values, np.zeros((rank, self.n_outputs))))
 
     def _settle(self) -> None:
-        """Score by what is kept: the residual times the length of each part, or each part."""
+        """Set the scores of the terms: a multiple of the residual per kernel, or a table each."""
         self._free = self.scores
         sizes = np.asarray([norm(coef) for coef in self._coefs])
         with np.errstate(over="ignore", invalid="ignore"):
             shares = sizes / self.alpha
             implied = [
-                -share * (phi.T @ self.residual)
-                for share, phi in zip(shares.tolist(), self._factors, strict=True)
+                -share * (part.phi.T @ self.residual)
+                for share, part in zip(shares.tolist(), self._parts, strict=True)
             ]
             pairs = zip(implied, self._coefs, strict=True)
             missing = max(norm(one - other) for one, other in pairs)
@@ -129,67 +154,59 @@ class LassoRefit(KernelModel):
             coefs, self._tables, self._shares = implied, -self.residual[None], shares[:, None]
         else:
             coefs = self._coefs
-            self._tables = np.stack(
-                [
-                    table_of(phi @ turn.T, pivots, turn @ coef)
-                    for phi, (turn, pivots), coef in zip(
-                        self._factors, self._pivots, self._coefs, strict=True
-                    )
-                ]
-            )
-            self._shares = np.eye(len(self.support))
+            tables = [
+                table_of(part.phi @ part.turn.T, part.pivots, part.turn @ part.coef)
+                for part in self._parts
+            ]
+            self._tables, self._shares = np.stack(tables), np.eye(len(self.support))
         self.set_scores(self._sum_of(coefs))
-        self.objective = self._penalised(coefs)
+        self.objective = self._compute_objective(coefs)
 
     def _solve(self) -> Outcome:
         """Go round the blocks until the duality gap on the chosen kernels is small."""
         gap, enough = math.inf, self.tol * self.null_value
         lowest, before = math.inf, math.inf
         for sweep in range(1, self.max_iter + 1):
-            for place in range(len(self.support)):
-                self._solve_block(place)
-            self._newton(sweep > _PATIENT)
-            self.set_scores(self._sum_of(self._coefs))  # without what rounding has piled up
-            gap = max(0.0, self._penalised(self._coefs) - self.dual_value(self.largest()))
+            for part in self._parts:
+                self._solve_block(part)
+            self._take_newton_step(sweep > _PATIENT_ROUNDS)
+            self.set_scores(self._sum_of(self._coefs))  # without accumulated rounding
+            gap = max(0.0, self._compute_objective(self._coefs) - self.dual_value(self.largest()))
             if gap <= enough:
                 return Outcome(sweep, gap, True)
             lowest = min(lowest, gap)
-            if sweep % _A_WHILE == 0:
-                if lowest > _LOWER * before:  # next to no penalty: it would crawl on for ever
+            if sweep % _GAP_ROUNDS == 0:
+                if lowest > _GAP_FALL * before:  # with a tiny penalty it would hardly move
                     break
                 before = lowest
         return Outcome(sweep, gap, False)
 
-    def _penalised(self, coefs: list[np.ndarray]) -> float:
-        """Return the loss of the present scores, and the penalty of some parts."""
+    def _compute_objective(self, coefs: list[np.ndarray]) -> float:
+        """Return the loss of the present scores plus the penalty of some coefficients."""
         return self.value + self.alpha * sum(norm(coef) for coef in coefs)
 
-    def _places(self) -> list[slice]:
-        """Return where the features of each kernel are among all."""
-        ends = np.cumsum([0, *(phi.shape[1] for phi in self._factors)])
-        return [slice(ends[i], ends[i + 1]) for i in range(len(self._factors))]
-
-    def _newton(self, careful: bool) -> None:
+    def _take_newton_step(self, careful: bool) -> None:
         r"""Take a Newton step on all parts that are not zero, if it lowers the objective.
 
-        Where it does not, ``careful`` takes a shorter one, to the best point of a quadratic bound.
+        If it does not, ``careful`` takes a shorter one, to the best point of a quadratic bound.
 
         The Hessian of the bound and the norms is :math:`(L \Phi^\top W \Phi + D) \otimes I - U
         U^\top`, with the diagonal :math:`\alpha / \|c_j\|` in :math:`D`, and one column for each
-        kernel in :math:`U`: one system for all outputs, and a small one.
+        kernel in :math:`U`: one system for all outputs, and a small one (:eq:`lasso-newton`,
+        :eq:`lasso-woodbury`).
         """
-        active = [place for place, coef in enumerate(self._coefs) if np.any(coef)]
+        active = [part for part in self._parts if np.any(part.coef)]
         if len(active) < (2 if self.loss.constant_curvature else 1):
             return  # a block alone has been solved
-        sizes = np.asarray([norm(self._coefs[place]) for place in active])
+        sizes = np.asarray([norm(part.coef) for part in active])
         try:
-            solve = self._system(active, self.alpha / sizes)
-        except linalg.LinAlgError:  # next to no penalty: rounding rules
+            solve = self._factorize_curvature(active, self.alpha / sizes)
+        except linalg.LinAlgError:  # with a tiny penalty only rounding is left
             return
-        units = [self._coefs[place] / size for place, size in zip(active, sizes, strict=True)]
+        units = [part.coef / size for part, size in zip(active, sizes, strict=True)]
         slopes = [
-            self._factors[place].T @ self.residual + self.alpha * unit
-            for place, unit in zip(active, units, strict=True)
+            part.phi.T @ self.residual + self.alpha * unit
+            for part, unit in zip(active, units, strict=True)
         ]
         cuts, k = np.cumsum([len(unit) for unit in units])[:-1], self.n_outputs
         solved = solve(np.hstack([-np.concatenate(slopes), linalg.block_diag(*units)]))
@@ -204,18 +221,20 @@ class LassoRefit(KernelModel):
         shares = np.linalg.lstsq(small, along(step), rcond=None)[0]
         whole = step + sum(share * basis for share, basis in zip(shares, bases, strict=True))
         for way in (whole, step) if careful else (whole,):
-            if self._try(active, np.split(way, cuts)):
+            if self._try_step(active, np.split(way, cuts)):
                 return
 
-    def _system(self, active: list[int], extra: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """Return what solves with the curvature of some kernels, and a number for each on top."""
-        design = np.concatenate([self._factors[place] for place in active], axis=1)
-        above = np.repeat(extra, [self._factors[place].shape[1] for place in active])
+    def _factorize_curvature(
+        self, active: Sequence[_Part], extra: np.ndarray
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        """Return a solver for the curvature of some parts plus a multiple of the identity each."""
+        design = np.concatenate([part.phi for part in active], axis=1)
+        above = np.repeat(extra, [part.phi.shape[1] for part in active])
         bends = self._bends()
         if design.shape[1] <= design.shape[0]:
             if self.loss.constant_curvature and self._cross.shape[1]:
-                at = self._places()
-                index = np.concatenate([np.arange(at[i].start, at[i].stop) for i in active])
+                used = [np.full(part.phi.shape[1], np.any(part.coef)) for part in self._parts]
+                index = np.flatnonzero(np.concatenate(used))
                 system = self._bound * self._cross[np.ix_(index, index)]
             else:
                 system = design.T @ (bends[:, None] * design)
@@ -223,7 +242,7 @@ class LassoRefit(KernelModel):
             try:
                 factor = linalg.cho_factor(system, lower=True, overwrite_a=True)
                 return lambda right: np.asarray(linalg.cho_solve(factor, right))
-            except linalg.LinAlgError:  # next to no penalty; not beside the rows
+            except linalg.LinAlgError:  # a tiny penalty; the system of rows may still do
                 pass
         system = (design / above) @ design.T
         system[np.diag_indices(len(system))] += 1.0 / bends
@@ -237,48 +256,45 @@ class LassoRefit(KernelModel):
         return solve
 
     def _bends(self) -> np.ndarray:
-        """Return about the second derivatives of the loss in the scores, one for each sample."""
+        """Estimate the second derivatives of the loss in the scores, one for each sample."""
         if self.loss.constant_curvature:
             return self._bound * self.weight
         found = self.loss.curvature(self.residual, self.target, self.weight)
-        return np.maximum(np.mean(found, axis=1), _FLAT * self._bound * self.weight)
+        return np.maximum(np.mean(found, axis=1), _LEAST_CURVATURE * self._bound * self.weight)
 
-    def _try(self, active: list[int], steps: list[np.ndarray]) -> bool:
-        """Go along some steps as far as the objective falls; True if it does."""
-        change = sum(self._factors[place] @ step for place, step in zip(active, steps, strict=True))
-        before = self._penalised(self._coefs)
-        old, scores = list(self._coefs), self.scores
-        length = 1.0
-        for _ in range(_TRIES):
-            for place, step in zip(active, steps, strict=True):
-                self._coefs[place] = old[place] + length * step
+    def _try_step(self, active: Sequence[_Part], steps: list[np.ndarray]) -> bool:
+        """Shorten a step until the objective falls, and take it; False if it never does."""
+        change = sum(part.phi @ step for part, step in zip(active, steps, strict=True))
+        before, scores = self._compute_objective(self._coefs), self.scores
+        old = [part.coef for part in active]
+        for length in 0.25 ** np.arange(_MOST_TRIALS):
+            for part, coef, step in zip(active, old, steps, strict=True):
+                part.coef = coef + length * step
             self.set_scores(scores + length * change)
-            if self._penalised(self._coefs) < before:
+            if self._compute_objective(self._coefs) < before:
                 return True
-            length *= 0.25
-        self._coefs = old
+        for part, coef in zip(active, old, strict=True):
+            part.coef = coef
         self.set_scores(scores)
         return False
 
     def _sum_of(self, coefs: list[np.ndarray]) -> np.ndarray:
-        """Return the scores that some parts add up to."""
+        """Return the scores of some coefficients."""
         scores = np.broadcast_to(self.intercept, self.scores.shape).copy()
-        for phi, coef in zip(self._factors, coefs, strict=True):
-            scores += phi @ coef
+        for part, coef in zip(self._parts, coefs, strict=True):
+            scores += part.phi @ coef
         return scores
 
-    def _solve_block(self, place: int) -> None:
-        phi, values, old = self._factors[place], self._values[place], self._coefs[place]
-        bends = self._bound * values
-        new = block_minimiser(bends[:, None] * old - phi.T @ self.residual, bends, self.alpha)
-        if np.array_equal(new, old):
-            return
-        self._coefs[place] = new
-        self.set_scores(self.scores + phi @ (new - old))
+    def _solve_block(self, part: _Part) -> None:
+        bends, old = self._bound * part.values, part.coef
+        z = bends[:, None] * old - part.phi.T @ self.residual
+        part.coef = block_minimiser(z, bends, self.alpha)
+        if not np.array_equal(part.coef, old):
+            self.set_scores(self.scores + part.phi @ (part.coef - old))
 
 
 def block_minimiser(z: np.ndarray, bends: np.ndarray, alpha: float) -> np.ndarray:
-    r"""Return the best block of a quadratic function and a norm.
+    r"""Return the minimiser of a quadratic function plus a norm (:eq:`block-minimiser`).
 
     It minimises :math:`\frac12 \sum_i b_i \|c_i\|^2 - \langle z, c \rangle + \alpha \|c\|`, where
     the last norm is that of all rows together. With :math:`\rho = \|c\|` it is :math:`c_i = \rho
@@ -295,17 +311,17 @@ def block_minimiser(z: np.ndarray, bends: np.ndarray, alpha: float) -> np.ndarra
     squares = np.sum(z * z, axis=1)
     if math.sqrt(float(np.sum(squares))) <= alpha:
         return np.zeros_like(z)
-    # 1 / sqrt(sum) is concave in rho: from zero, Newton's steps come from below and never pass.
+    # 1 / sqrt(sum) is concave in rho: Newton's steps from zero stay below the root.
     rho = 0.0
-    for _ in range(NEWTON):
+    for _ in range(NEWTON_STEPS):
         below = rho * bends + alpha
         parts = squares / (below * below)
         total = float(np.sum(parts))
         fall = float(np.sum(parts * bends / below))
-        if total <= 1.0 + _ROUNDING or fall <= 0.0:
+        if total <= 1.0 + _LEAST_STEP or fall <= 0.0:
             break
         move = (math.sqrt(total) - 1.0) * total / fall
         rho += move
-        if move <= _ROUNDING * rho:
+        if move <= _LEAST_STEP * rho:
             break
     return np.asarray(rho * z / (rho * bends + alpha)[:, None])

@@ -1,54 +1,57 @@
-"""What the engine of sparse kernel learning does with a kernel once it is chosen.
+"""The models that the engine of sparse kernel learning improves with each chosen kernel.
 
-All three steps keep a model ``scores = intercept + sum_j K_j B_j`` of the chosen kernels, and can
-say what the tables ``B_j`` are: sums of a few terms, which kernels may have in common. A term is
-the residual where the optimum says so, as long as that is exact: what the solver left undone is
-multiplied by the kernels and divided by the penalty there. Else the terms have the model's
-coefficients at a few rows, the pivots of a factor.
+All three models are ``scores = intercept + sum_j K_j B_j`` over the chosen kernels. The tables
+``B_j`` are sums of a few terms, which kernels may share. At the optimum a term is a multiple of the
+residual (:eq:`gomp-table`, :eq:`lasso-table`). It is stored so if that is exact, since the error of
+the solver is multiplied by the kernels and divided by the penalty there. Otherwise the terms hold
+the coefficients of the model in a few rows, the pivots of a factor.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import linalg
 
-from mixnorm.engines._core.corrective import Outcome, Problem, Support
+from mixnorm.engines._core.corrective import CorrectionProblem, Outcome, Support
 from mixnorm.engines.multikernel.machine import solve_feature_ridge, solve_ridge
 from mixnorm.kernels import pivoted_factor
 from mixnorm.losses import SmoothLoss
 
-#: Steps of Newton's method for one unknown.
-NEWTON = 50
-#: A residual stands for a model that it is so near to, in parts of it.
+if TYPE_CHECKING:
+    from mixnorm.pools import KernelPool
+
+#: Most steps of Newton's method for one unknown.
+NEWTON_STEPS = 50
+#: Relative distance below which the residual is taken as the exact solution.
 EXACT = 1e-7
 
 
-class KernelModel:
-    """The model that the rounds of the engine improve; it begins with a constant alone.
+class GrowingModel:
+    """The model that the rounds of the engine improve; the first one is a constant.
 
-    One with ``has_gap`` also has ``largest()``, the largest score of the chosen kernels, and
-    ``dual_value(largest)``, what no model can be below if that is the largest of all scores.
+    A model with ``has_gap`` also has ``largest()``, the largest score of the chosen kernels, and
+    ``dual_value(largest)``, a lower bound of the objective if that is the largest score of all.
     """
 
-    #: How kernels are scored.
+    #: The rule by which a pool scores kernels.
     rule: str
     #: Whether a kernel may be chosen again.
     repeats = False
-    #: Whether the largest score of all kernels tells how far the model is from the best.
+    #: Whether the largest score of all kernels gives a duality gap.
     has_gap = False
 
     def __init__(
-        self, pool: Any, loss: SmoothLoss, target: Any, weight: np.ndarray, n_outputs: int
+        self, pool: KernelPool, loss: SmoothLoss, target: Any, weight: np.ndarray, n_outputs: int
     ) -> None:
         self.pool, self.target, self.weight = pool, target, weight
         self.loss: Any = loss
         self.n_outputs = n_outputs
         #: The chosen kernels, in the order in which they came.
         self.support: list[int] = []
-        empty = Support(Problem(loss, target, weight, n_outputs, 0.0, 1000), True, 1)
+        empty = Support(CorrectionProblem(loss, target, weight, n_outputs, 0.0, 1000), True, 1)
         empty.correct(1e-12, 0.0)
         self.intercept = self.null_intercept = np.array(empty.intercept())
         self.null_value = empty.value
@@ -57,37 +60,38 @@ class KernelModel:
         self.objective = self.value
 
     def set_scores(self, scores: np.ndarray) -> None:
-        """Take new scores, with the loss and the residual that they have."""
+        """Set the scores, and with them the loss and the residual."""
         self.scores = scores
         value, self.residual = self.loss.value_and_residual(scores, self.target, self.weight)
         self.value = float(value)
 
     def enough(self) -> float:
-        """Return the score below which no kernel can improve the model: by default, rounding."""
+        """Return the score that a kernel must exceed to improve the model: by default, rounding."""
         return self.noise
 
     def add(self, kernel: int) -> Outcome:
-        """Improve the model with the help of a kernel."""
+        """Add a kernel, or use it again, and improve the model."""
         raise NotImplementedError
 
     def terms(self) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Return what the last round added.
+        """Return the terms of the last round.
 
-        Tables ``(n_terms, n_samples, n_outputs)``, what each counts in each kernel of the support,
-        ``(n_kernels, n_terms)``, and whether the terms before them still count.
+        These are tables ``(n_terms, n_samples, n_outputs)``, their factors in each kernel of the
+        support ``(n_kernels, n_terms)``, and whether the terms of earlier rounds stay.
         """
         raise NotImplementedError
 
     def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
-        """Take up a model: its kernels, and the table of each."""
+        """Continue from a model: its kernels, and the table of each."""
         raise NotImplementedError
 
 
-class RidgeRefit(KernelModel):
+class RidgeRefit(GrowingModel):
     r"""Group orthogonal matching pursuit: kernel ridge regression on the sum of chosen kernels.
 
-    Minimises the loss plus :math:`\frac\alpha2 \sum_j \|f_j\|^2` after each choice. At the optimum
-    all kernels have one table in common, the residual divided by :math:`-\alpha`.
+    Minimises the loss plus :math:`\frac\alpha2 \sum_j \|f_j\|^2` after each choice
+    (:eq:`gomp-problem`). At the optimum all kernels share one table, the residual divided by
+    :math:`-\alpha` (:eq:`gomp-table`).
     """
 
     rule = "functional"
@@ -126,11 +130,11 @@ class RidgeRefit(KernelModel):
         return Outcome(1, 0.0, True)
 
     def terms(self) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Return the table that all kernels have in common."""
+        """Return the table that all kernels share."""
         return self._dual[None], np.ones((len(self.support), 1)), False
 
     def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
-        """Take up a model."""
+        """Continue from a model."""
         for kernel in support:
             self._extend(kernel)
         self.intercept, self._dual = intercept, blocks[0]
@@ -144,7 +148,7 @@ class RidgeRefit(KernelModel):
             self._K += self.pool.matrix(kernel)
 
     def _settle(self) -> None:
-        """Score by the table that is kept."""
+        """Set the scores of the stored table."""
         A, Z = self._dual, self._Z
         parts = np.asarray(Z @ (Z.T @ A) if self._by_factors else self._K @ A)
         self.set_scores(self.intercept + parts)
@@ -153,14 +157,14 @@ class RidgeRefit(KernelModel):
     def _solve(self) -> Outcome:
         """Minimise a loss that is not quadratic, over the columns of a factor of the sum."""
         factor, pivots = (self._Z, None) if self._by_factors else pivoted_factor(self._K)
-        problem = Problem(
+        problem = CorrectionProblem(
             self.loss, self.target, self.weight, self.n_outputs, 0.5 * self.alpha, self.max_iter
         )
         columns = Support(problem, True, factor.shape[1])
-        rows, means = columns.centred(np.ascontiguousarray(factor.T))
+        rows, means = columns.centre(np.ascontiguousarray(factor.T))
         columns.append("kernels", rows, rows @ self._dual, means)
         columns.start_from(self.intercept)
-        if not columns.objective < self.null_value:  # the table was made for fewer kernels
+        if not columns.objective < self.null_value:  # the table is that of fewer kernels
             columns.weights = np.zeros_like(columns.weights)
             columns.start_from(self.null_intercept)
         outcome = columns.correct(self.tol, self.null_value)
@@ -173,11 +177,11 @@ class RidgeRefit(KernelModel):
         return outcome
 
 
-class GradientSteps(KernelModel):
-    r"""Algorithm 2: one step against the part of the functional gradient that a kernel has.
+class GradientSteps(GrowingModel):
+    r"""Algorithm 2: one step against a kernel's part of the gradient (:eq:`gradient-step`).
 
     ``step="unit"`` takes the step of the paper, :math:`1` for squared losses, which needs kernels
-    of at most one between a row and itself; ``"line"`` the best along the line.
+    of at most one between a row and itself; ``"line"`` takes the best step along the line.
     """
 
     rule = "empirical"
@@ -200,12 +204,12 @@ class GradientSteps(KernelModel):
         return Outcome(1, 0.0, math.isfinite(self.value))
 
     def terms(self) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Return the step, which belongs to one kernel."""
+        """Return the last step, which belongs to one kernel."""
         mine = np.asarray([[float(kernel == self._last)] for kernel in self.support])
         return self._table[None], mine, True
 
     def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
-        """Take up a model."""
+        """Continue from a model."""
         scores = self.scores
         for kernel, block in zip(support, blocks, strict=True):
             phi = self._factor(kernel)
@@ -221,7 +225,7 @@ class GradientSteps(KernelModel):
     def _length(self, change: np.ndarray) -> float:
         """Return the length of the best step, by Newton's method with safeguards.
 
-        A change whose squares are no floats is first divided by a power of two.
+        A change whose squares are not finite is first divided by a power of two.
         """
         size = float(np.max(np.abs(change), initial=0.0))
         unit = 1.0
@@ -229,7 +233,7 @@ class GradientSteps(KernelModel):
             unit = math.ldexp(1.0, math.frexp(size)[1] - 1)
             change = change / unit
         length, low, high = 0.0, 0.0, math.inf
-        for _ in range(NEWTON):
+        for _ in range(NEWTON_STEPS):
             _, residual = self.loss.value_and_residual(
                 self.scores + length * change, self.target, self.weight
             )
@@ -251,7 +255,8 @@ class GradientSteps(KernelModel):
 def table_of(factor: np.ndarray, pivots: np.ndarray | None, coefs: np.ndarray) -> np.ndarray:
     """Return a table with ``factor.T @ table`` equal to some coefficients.
 
-    At the pivots of the factor, where its rows are triangular; or, for any factor, the smallest.
+    With pivots, at which the rows of the factor are triangular, only these rows of the table are
+    not zero. Without pivots it is the smallest table.
     """
     if pivots is None:
         return np.asarray(np.linalg.lstsq(factor.T, coefs, rcond=None)[0])

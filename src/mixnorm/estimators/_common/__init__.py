@@ -1,4 +1,4 @@
-"""What several families of estimators share: checks, class labels, progress, arrays, units.
+"""Shared by families of estimators: base classes, parameters, checks, progress, arrays, units.
 
 Open ``inputs.py`` first. No other room may import this one.
 """

@@ -1,7 +1,7 @@
-"""Arrays of other libraries at the door of an estimator: what comes in, and what goes out.
+"""Arrays of other libraries that enter and leave an estimator.
 
 With ``sklearn.config_context(array_api_dispatch=True)`` scikit-learn's validation leaves arrays as
-they are, and everything follows ``X``; without it they arrive as NumPy arrays.
+they are, and everything follows ``X``. Without it they become NumPy arrays.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from mixnorm._array import (
     to_numpy,
 )
 from mixnorm.models import Path, Round
-from mixnorm.pools import check_numpy
+from mixnorm.pools import Pool, PreparedPool, check_numpy
 
 
 def dispatches() -> bool:
-    """Tell whether scikit-learn is told to leave arrays in their namespaces."""
+    """Tell whether scikit-learn's array_api_dispatch is on."""
     return bool(get_config()["array_api_dispatch"])
 
 
-def check_within_reach(array: Any, name: str) -> None:
-    """Raise a clear error for an array that would have to be copied from another device."""
+def check_within_reach(array: object, name: str) -> None:
+    """Raise if validation would have to copy an array from another device."""
     if is_numpy(array) or dispatches() or not is_foreign(array):
         return
     device = device_of(array)
@@ -45,14 +45,14 @@ def check_within_reach(array: Any, name: str) -> None:
         )
 
 
-def check_pool_takes(pool: Any, X: MatrixLike) -> None:
-    """Raise a clear error for arrays of other libraries, unless the pool takes them."""
+def check_pool_takes(pool: Pool, X: MatrixLike) -> None:
+    """Raise for arrays of other libraries if the pool takes NumPy arrays only."""
     if not is_numpy(X) and not pool.array_api:
         check_numpy(X, type(pool.given).__name__)
 
 
-def as_table(X: Array, pool: Any) -> tuple[Any, tuple[int, int] | None]:
-    """Return ``X`` with images made rows, and the height and width of the images, if any.
+def as_table(X: MatrixLike, pool: Pool) -> tuple[Any, tuple[int, int] | None]:
+    """Return ``X`` with one row per image, and the height and width of the images, if any.
 
     Only pools with a true attribute ``takes_images`` take images, ``(n_samples, height, width)``.
     """
@@ -61,9 +61,9 @@ def as_table(X: Array, pool: Any) -> tuple[Any, tuple[int, int] | None]:
     check_within_reach(X, "X")
     if isinstance(X, (list, tuple)) and pool.takes_images:
         X = np.asarray(X)
-    if not is_numpy(X) and not is_foreign(X):
+    if not is_foreign(X) and not is_numpy(X):
         return X, None
-    if getattr(X, "requires_grad", False):  # a fit is nothing to differentiate
+    if getattr(X, "requires_grad", False):  # a fit cannot be differentiated
         X = X.detach()
     if X.ndim <= 2:
         return X, None
@@ -82,15 +82,15 @@ def as_table(X: Array, pool: Any) -> tuple[Any, tuple[int, int] | None]:
     return namespace(X).reshape(X, (shape[0], shape[1] * shape[2])), (shape[1], shape[2])
 
 
-def new_table(X: Array, pool: Any) -> Any:
-    """Return new data with images made rows, if these have the shape that the pool knows."""
+def new_table(X: MatrixLike, pool: Pool) -> Any:
+    """Return new data with one row per image; raise if images differ in shape from the pool's."""
     X, shape = as_table(X, pool)
     if shape is not None:
         check_shape(shape, pool)
     return X
 
 
-def check_shape(shape: tuple[int, int], pool: Any) -> None:
+def check_shape(shape: tuple[int, int], pool: Pool | None) -> None:
     """Raise unless images have the shape that a fitted pool knows, if it knows one."""
     known = None if pool is None else pool.shape
     if known is not None and shape != tuple(known):
@@ -100,12 +100,9 @@ def check_shape(shape: tuple[int, int], pool: Any) -> None:
         )
 
 
-def encoded(y: Array, X: Array) -> tuple[Any, Any]:
-    """Return the distinct labels in the namespace of ``y``, and their places in that of ``X``."""
-    if is_foreign(y):
-        classes, places = namespace(y).unique_inverse(y)
-    else:
-        classes, places = np.unique(y, return_inverse=True)
+def encode_labels(y: Array, X: MatrixLike) -> tuple[Any, Any]:
+    """Return the distinct labels (like ``y``) and the index of each row's label (like ``X``)."""
+    classes, places = namespace(y).unique_inverse(y)
     return classes, follow(places, X)
 
 
@@ -116,35 +113,35 @@ def take_rows(array: Any, index: np.ndarray) -> Any:
     return namespace(array).take(array, follow(index, array), axis=0)
 
 
-def outward(path: Path, data: Any, unit: float) -> Path:
-    """Undo the scaling of columns in every round of a path, and bring it to the host.
+def unscale_path(path: Path, data: PreparedPool, unit: float) -> Path:
+    """Undo the scaling of columns in every round of a path, and copy it to the host.
 
-    ``unit`` is what penalties were multiplied by.
+    Penalties were multiplied by ``unit``.
     """
 
-    def turned(step: Round) -> Round:
-        with np.errstate(over="ignore"):  # an error of the estimator's own
+    def unscale(step: Round) -> Round:
+        with np.errstate(over="ignore"):  # the estimator raises an error of its own
             weights = to_numpy(step.weights) / _scales(step, data)
         intercept, alpha = to_numpy(step.intercept), step.alpha / unit
         return replace(step, weights=weights, intercept=intercept, alpha=alpha)
 
-    rounds = tuple(turned(step) for step in path.rounds)
+    rounds = tuple(map(unscale, path.rounds))
     return replace(path, rounds=rounds, null_intercept=to_numpy(path.null_intercept))
 
 
-def inward(path: Path, data: Any, like: Any, unit: float) -> Path:
-    """Apply the scaling of columns in every round, and take the path to where ``like`` is."""
+def scale_path(path: Path, data: PreparedPool, like: Array, unit: float) -> Path:
+    """Apply the scaling of columns in every round, and copy the path to the device of ``like``."""
     dtype = like.dtype if is_foreign(like) else None  # NumPy mixes precisions itself
 
-    def turned(step: Round) -> Round:
+    def scale(step: Round) -> Round:
         weights = follow(step.weights * _scales(step, data), like, dtype)
         intercept, alpha = follow(step.intercept, like, dtype), step.alpha * unit
         return replace(step, weights=weights, intercept=intercept, alpha=alpha)
 
-    rounds = tuple(turned(step) for step in path.rounds)
+    rounds = tuple(map(scale, path.rounds))
     return replace(path, rounds=rounds, null_intercept=follow(path.null_intercept, like, dtype))
 
 
-def _scales(step: Round, data: Any) -> np.ndarray:
-    """Return what the columns of a round were divided by, one per row."""
+def _scales(step: Round, data: PreparedPool) -> np.ndarray:
+    """Return the divisors of the columns of a round, one per row."""
     return np.concatenate([to_numpy(data.scale(atom)) for atom in step.support])[:, None]

@@ -1,38 +1,38 @@
-"""The face of every classifier: labels, decisions and probabilities, read off its model."""
+"""Base classes of classifiers: labels, decisions and probabilities of a model."""
 
 from __future__ import annotations
 
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from mixnorm._array import ArrayLike, MatrixLike, is_numpy, namespace
-from mixnorm.estimators._common.arrays import check_within_reach, encoded
+from mixnorm._array import ArrayLike, MatrixLike, follow, namespace
+from mixnorm.estimators._common.arrays import check_within_reach, encode_labels
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.inputs import check_one_kind_of_label
 from mixnorm.estimators._common.validation import check_classification_targets, validate_data
 from mixnorm.models import ClassOutputs, gives_probabilities
 
-
-def knows_probabilities(estimator: Any) -> bool:
-    """Whether the loss has probabilities: that of the model, or before a fit that of parameters."""
-    known: bool = estimator._knows_probabilities()
-    return known
+needs_probabilities = available_if(methodcaller("_knows_probabilities"))
 
 
 class DecisionFace(ClassifierMixin, FittedMixin):
-    """Labels and decisions from the scores of ``model_``, whose ``outputs`` say what they mean."""
+    """Labels and decisions: what the scores of ``model_`` mean according to its ``outputs``."""
 
     _output_kind: type = ClassOutputs
 
     def _loss(self) -> Any:
-        """Return the loss that the parameters name; None for one without probabilities."""
+        """Return the loss that the parameters name, or None if it has no probabilities."""
         return None
 
     def _knows_probabilities(self) -> bool:
-        """Return True, or raise the AttributeError that says why there are no probabilities."""
+        """Return True if the loss has probabilities, or raise an AttributeError.
+
+        Before a fit this is the loss of the parameters, later that of the model.
+        """
         loss = self._model_outputs.loss if self.__sklearn_is_fitted__() else self._loss()
         if not gives_probabilities(loss):
             raise AttributeError("The loss has no probabilities of classes.")
@@ -41,8 +41,7 @@ class DecisionFace(ClassifierMixin, FittedMixin):
     @property
     def classes_(self) -> Any:
         """Class labels."""
-        classes = self._model_outputs.classes
-        return self._outward(classes, "_like_y")
+        return follow(self._model_outputs.classes, self._libraries.y)
 
     def predict(self, X: MatrixLike) -> Any:
         """Predict the class with the largest score.
@@ -76,9 +75,9 @@ class DecisionFace(ClassifierMixin, FittedMixin):
 
 
 class ClassifierFace(DecisionFace):
-    """The same, with probabilities."""
+    """Labels, decisions and probabilities of classes."""
 
-    @available_if(knows_probabilities)
+    @needs_probabilities
     def predict_proba(self, X: MatrixLike) -> Any:
         """Return class probabilities.
 
@@ -97,7 +96,7 @@ class ClassifierFace(DecisionFace):
         """
         return self._model_outputs.probabilities(self._scores(X))
 
-    @available_if(knows_probabilities)
+    @needs_probabilities
     def predict_log_proba(self, X: MatrixLike) -> Any:
         """Return the logarithm of the class probabilities.
 
@@ -111,18 +110,16 @@ class ClassifierFace(DecisionFace):
         ndarray of shape (n_samples, n_classes)
         """
         probabilities = self.predict_proba(X)
-        if not is_numpy(probabilities):
-            return namespace(probabilities).log(probabilities)
         with np.errstate(divide="ignore"):
-            return np.log(probabilities)
+            return namespace(probabilities).log(probabilities)
 
     def _check_labels(self, X: MatrixLike, y: ArrayLike) -> tuple[Any, Any]:
-        """Return training data, checked: ``y`` must have labels of at least two classes."""
+        """Return the checked training data; raise unless ``y`` has at least two classes."""
         check_within_reach(y, "y")
         check_one_kind_of_label(y)
         X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype="numeric")
         check_classification_targets(y)
-        classes, _ = encoded(y, X)
+        classes, _ = encode_labels(y, X)
         if classes.shape[0] < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes, but y holds only one "

@@ -1,112 +1,125 @@
-"""What every fitted estimator is: its parameters, and a model."""
+"""Base classes of estimators: parameters, and a model that a fit leaves."""
 
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mixnorm._array import MatrixLike, follow, is_foreign
+from mixnorm._array import Array, ArrayLike, MatrixLike, follow, is_foreign
+from mixnorm.estimators._common.parameters import CheckedParameters
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.exceptions import ModelFileError
 from mixnorm.models import FitReport
 from mixnorm.selection import FixedScores
 
-# Empty arrays of the namespace and device of the training data, and of its targets, where these are
-# not NumPy's. They are not part of the model.
-_LIKE = ("_like", "_like_y")
+
+@dataclass(frozen=True, eq=False)
+class _Libraries:
+    """Empty arrays of the library and device of ``X``, and of those of ``y``; None for NumPy.
+
+    They are not part of the model: pickles and deep copies forget them.
+    """
+
+    X: Array | None = None
+    y: Array | None = None
+
+    @property
+    def foreign(self) -> bool:
+        """Whether any of them is another library than NumPy."""
+        return self.X is not None or self.y is not None
+
+    def __reduce__(self) -> Any:
+        return _Libraries, ()
 
 
-class FittedMixin:
-    """An estimator whose fit leaves a ``model_``; its other attributes are read off that.
+class FittedMixin(CheckedParameters):
+    """An estimator whose fit leaves a ``model_``, from which its other attributes are read.
 
-    Beside ``model_`` a fit may leave ``report_``, what the engine said of it, ``search_``, what a
-    search found, and ``_resume``, what a later fit needs to go on.
+    A fit may also leave ``report_``, the figures of the engine; ``search_``, the result of a
+    search; and ``_resume``, from which a later fit continues.
     """
 
     model_: Any
-    #: What the scores of the model must stand for.
+    #: The class that the model's ``outputs`` must have.
     _output_kind: type = object
+    #: The dtypes that new data may have, as scikit-learn's validation takes them.
+    _dtype_of_new: Any = "numeric"
+    _libraries = _Libraries()
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "model_" in vars(self)
+        return getattr(self, "model_", None) is not None
 
-    def _fitted(self) -> Any:
-        """Return the model, or raise that there is none yet."""
+    def _get_model(self) -> Any:
+        """Return the model; raise a NotFittedError if there is none."""
         check_is_fitted(self)
         return self.model_
 
     def __mixnorm_check__(self, model: Any) -> None:
-        """Raise unless the parameters are valid, and a model from a file is one of this class."""
+        """Raise unless the parameters are valid, and a model from a file fits this class."""
         if not isinstance(model.outputs, self._output_kind):
-            raise ModelFileError(f"a {type(self).__name__} has no outputs of this kind")
-        check = getattr(self, "_check_parameters", None)  # that of CheckedParameters
-        if check is not None:
-            check()
+            raise ModelFileError(
+                f"the model of a {type(self).__name__} has outputs of the class "
+                f"{type(model.outputs).__name__}, not {self._output_kind.__name__}"
+            )
+        self._check_parameters()
 
     @property
     def _model_outputs(self) -> Any:
-        """What the scores of the model mean."""
-        return self._fitted().outputs
+        """The meaning of the model's scores."""
+        return self._get_model().outputs
 
     def _check_new(self, X: MatrixLike) -> Any:
         """Return new data, checked."""
-        self._fitted()
-        return validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype="numeric")
+        self._get_model()
+        dtype = self._dtype_of_new
+        return validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype=dtype)
 
     def _scores(self, X: MatrixLike) -> Any:
         """Return the scores of new data."""
-        model = self._fitted()
+        model = self._get_model()
         return model.scores(X if isinstance(model, FixedScores) else self._check_new(X))
 
-    def _remember(self, *data: Any) -> None:
-        """Remember the namespaces of the training data and its targets."""
-        for name, array in zip(_LIKE, data, strict=True):
-            vars(self).pop(name, None)
-            if is_foreign(array):
-                setattr(self, name, array[:0, ...])
+    def _remember(self, X: MatrixLike, y: ArrayLike) -> None:
+        """Remember the libraries and devices of the training data and its targets."""
+        found = _Libraries(*(array[:0, ...] if is_foreign(array) else None for array in (X, y)))
+        if found.foreign or self._libraries.foreign:
+            self._libraries = found
 
-    def _outward(self, array: Any, like: str = "_like") -> Any:
-        """Return an array of the model in the namespace and on the device of the training data."""
-        return follow(array, getattr(self, like, None))
+    def _follow_fit(self, array: np.ndarray) -> Any:
+        """Return an array of the model in the library and on the device of the training data."""
+        return follow(array, self._libraries.X)
 
-    def _with(self, model: Any) -> Self:
+    def _copy_with(self, model: Any) -> Self:
         """Return a copy with another model."""
-        made = copy.copy(self)
-        made.model_ = model
-        return made
-
-    def __copy__(self) -> Self:  # not by way of a pickle, which forgets the namespace
-        made = object.__new__(type(self))
-        vars(made).update(vars(self))
-        return made
-
-    def __getstate__(self) -> Any:
-        state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name not in _LIKE}
+        copied = copy.copy(self)
+        copied.model_ = model
+        return copied
 
 
 class ReportedMixin(FittedMixin):
-    """An estimator that also keeps what the engine said of the fit, as ``report_``."""
+    """An estimator that also keeps ``report_``, the figures of the engine about the fit."""
 
     report_: FitReport
 
-    def _reported(self) -> FitReport:
-        self._fitted()
+    def _get_report(self) -> FitReport:
+        self._get_model()
         return self.report_
 
     @property
     def objective_(self) -> float:
-        """What was minimised."""
-        return self._reported().objective
+        """The value of the minimised objective."""
+        return self._get_report().objective
 
     @property
     def dual_gap_(self) -> float:
-        """The objective is at most this much above its optimum."""
-        return self._reported().gap
+        """Bound on how far the objective is above its optimum."""
+        return self._get_report().gap
 
     @property
     def n_iter_(self) -> int:
-        """Iterations."""
-        return max(1, self._reported().iterations)
+        """Number of iterations."""
+        return max(1, self._get_report().iterations)

@@ -1,4 +1,4 @@
-"""What comes in: weights and the number of features, checked once."""
+"""Checks of targets, weights and other arguments."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from mixnorm._array import ArrayLike, follow, is_foreign, to_numpy
+from mixnorm._array import ArrayLike, check_seed, follow, is_foreign, to_numpy
 from mixnorm.losses import SmoothLoss, as_loss
 
-#: Features chosen when the user does not say how many.
+#: Number of features to choose by default.
 DEFAULT_SIZE = 20
 
 
 def check_weights(
-    sample_weight: ArrayLike, n_samples: int, dtype: Any, like: Any = None
+    sample_weight: ArrayLike | None, n_samples: int, dtype: Any, like: Any = None
 ) -> np.ndarray:
-    """Return sample weights that sum to one, in the namespace of ``like`` (NumPy if not given)."""
+    """Return sample weights that sum to one, in the namespace of ``like`` (by default NumPy)."""
     if is_foreign(like):
-        weights: np.ndarray = follow(check_weights(sample_weight, n_samples, float), like, dtype)
-        return weights
+        return follow(check_weights(sample_weight, n_samples, float), like, dtype)
     if sample_weight is None:
         return np.full(n_samples, 1.0 / n_samples, dtype=dtype)
     weight = row_weights(sample_weight, n_samples)
@@ -34,8 +33,8 @@ def check_weights(
     return np.asarray(weight / weight.sum(), dtype=dtype)
 
 
-def row_weights(sample_weight: ArrayLike, n_samples: int) -> np.ndarray:
-    """Return sample weights as they are, checked: one for each row."""
+def row_weights(sample_weight: ArrayLike | None, n_samples: int) -> np.ndarray:
+    """Return the checked sample weights, one for each row, without normalising them."""
     if sample_weight is None:
         return np.ones(n_samples)
     if isinstance(sample_weight, numbers.Real):
@@ -59,8 +58,8 @@ def row_weights(sample_weight: ArrayLike, n_samples: int) -> np.ndarray:
     return weight
 
 
-def total_weight(sample_weight: ArrayLike, n_samples: int) -> float:
-    """Return the number of rows, counted by their weights where there are any.
+def total_weight(sample_weight: ArrayLike | None, n_samples: int) -> float:
+    """Return the number of rows, or the sum of their weights if there are any.
 
     Examples
     --------
@@ -70,12 +69,12 @@ def total_weight(sample_weight: ArrayLike, n_samples: int) -> float:
     if sample_weight is None:
         return float(n_samples)
     weight = np.broadcast_to(weight_numbers(sample_weight), (n_samples,))
-    largest = float(np.max(weight))  # taken out, so that no sum overflows
+    largest = float(np.max(weight))  # divided out, so that no sum overflows
     return min(largest * float(np.sum(weight / largest)), float(np.finfo(np.float64).max))
 
 
 def weight_numbers(sample_weight: ArrayLike) -> np.ndarray:
-    """Return weights as an array of floats; raise a clear error for what is none."""
+    """Return weights as an array of floats; raise for anything but numbers."""
     if isinstance(sample_weight, str):
         raise TypeError(
             f"sample_weight={sample_weight!r} is a name, and weights are numbers, one per row of "
@@ -94,7 +93,7 @@ def weight_numbers(sample_weight: ArrayLike) -> np.ndarray:
 
 
 def check_dense_targets(y: ArrayLike) -> None:
-    """Raise a clear error for targets in a sparse matrix."""
+    """Raise for targets in a sparse matrix."""
     single = 1 in getattr(y, "shape", ())[1:]
     if sparse.issparse(y):
         again = "y.toarray().ravel()" if single else "y.toarray()"
@@ -104,7 +103,7 @@ def check_dense_targets(y: ArrayLike) -> None:
 
 
 def check_number_targets(y: ArrayLike) -> None:
-    """Raise a clear error for targets of a regression that are sparse, or no numbers."""
+    """Raise for targets of a regression that are sparse or not numbers."""
     check_dense_targets(y)
     if y is None or is_foreign(y) or getattr(getattr(y, "dtype", None), "kind", "O") in "biufc":
         return
@@ -126,7 +125,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _objects(y: ArrayLike) -> list[Any]:
-    """Return labels or targets one by one, with the types that they were given in."""
+    """Return labels or targets in one list, with their original types."""
     if not isinstance(y, (list, tuple)):
         return list(np.ravel(np.asarray(y, dtype=object)).tolist())
     rows = (row if isinstance(row, (list, tuple)) else [row] for row in y)
@@ -134,9 +133,9 @@ def _objects(y: ArrayLike) -> list[Any]:
 
 
 def unit_of(deviations: np.ndarray) -> float:
-    """Return the largest deviation of targets from their mean, one where there is none.
+    """Return the largest deviation of targets from their mean, or one if there is none.
 
-    Squared losses are computed in this unit, whose square must be a float.
+    Squared losses are computed in this unit, so that its square must be a float.
     """
     largest = float(np.max(np.abs(deviations), initial=0.0))
     unit = largest if largest > 0.0 else 1.0
@@ -149,9 +148,9 @@ def unit_of(deviations: np.ndarray) -> float:
 
 
 def check_one_kind_of_label(y: ArrayLike, name: str = "y") -> None:
-    """Raise a clear error for labels of several types, such as ``1`` beside ``"a"`` or None.
+    """Raise for labels of several types, such as ``1`` and ``"a"``, or None.
 
-    They cannot be sorted, and NumPy would make texts of all of them.
+    They cannot be sorted, and NumPy would convert all of them to texts.
     """
     dtype = getattr(y, "dtype", None)  # those of other libraries are not compared with NumPy's
     objects = isinstance(dtype, np.dtype) and dtype.kind == "O"
@@ -168,16 +167,16 @@ def check_one_kind_of_label(y: ArrayLike, name: str = "y") -> None:
         )
 
 
-def _kind(value: Any) -> Any:
-    """Return what labels that can be sorted have in common: text, number, or their type."""
+def _kind(value: object) -> Any:
+    """Return a kind within which labels can be sorted: text, number, or their type."""
     for kind in (str, (numbers.Number, np.bool_)):
         if isinstance(value, kind):
             return kind
     return type(value)
 
 
-def check_jobs(n_jobs: Any) -> None:
-    """Raise a clear error unless ``n_jobs`` is None or a number of jobs."""
+def check_jobs(n_jobs: object) -> None:
+    """Raise unless ``n_jobs`` is None or a number of jobs."""
     allowed = "None means one job, a whole number that many, and -1 one for each processor"
     if n_jobs is None:
         return
@@ -187,29 +186,23 @@ def check_jobs(n_jobs: Any) -> None:
         raise ValueError(f"n_jobs=0 would do nothing: {allowed}.")
 
 
-def random_generator(random_state: Any) -> np.random.RandomState:
-    """Return the generator that ``random_state`` stands for.
+def random_generator(random_state: object) -> np.random.RandomState:
+    """Return the generator for a seed, None or a generator.
 
     Examples
     --------
     >>> random_generator(0).randint(10)
     5
     """
-    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
-    known = random_state is None or random_state is np.random
-    known = known or isinstance(random_state, np.random.RandomState)
-    if not known and not (whole and random_state >= 0):
-        raise ValueError(
-            f"random_state={random_state!r} is no seed; give a whole number of at least 0, None, "
-            "or a numpy.random.RandomState."
-        )
-    seed = int(random_state) % 2**32 if whole else random_state  # what a RandomState takes
-    found: np.random.RandomState = check_random_state(seed)
-    return found
+    if random_state is not np.random:
+        check_seed(random_state, np.random.RandomState)
+    if isinstance(random_state, numbers.Integral):
+        random_state = int(random_state) % 2**32  # the range that a RandomState takes
+    return check_random_state(random_state)
 
 
-def check_class_weight(class_weight: Any) -> None:
-    """Raise a clear error for what is neither None, ``"balanced"`` nor a dictionary of weights."""
+def check_class_weight(class_weight: object) -> None:
+    """Raise unless ``class_weight`` is None, ``"balanced"`` or a dictionary of weights."""
     if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
         return
     if not isinstance(class_weight, Mapping):
@@ -226,8 +219,8 @@ def check_class_weight(class_weight: Any) -> None:
             )
 
 
-def class_factors(class_weight: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return the weight of each row's class; ``weight`` of rows counts in balanced ones.
+def class_factors(class_weight: object, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the weight of each row's class; balanced ones depend on the ``weight`` of rows.
 
     Examples
     --------
@@ -247,8 +240,8 @@ def class_factors(class_weight: Any, y: np.ndarray, weight: np.ndarray) -> np.nd
         ) from error
 
 
-def check_loss(loss: Any, known: dict[str, type], *, classifier: bool) -> Any:
-    """Return the loss object for a name or an object, if it is one that the greedy engine takes."""
+def check_loss(loss: object, known: dict[str, type], *, classifier: bool) -> Any:
+    """Return the loss for a name or an object; raise unless the greedy engine can use it."""
     loss = as_loss(loss, known)
     if loss.is_binary:
         raise ValueError(

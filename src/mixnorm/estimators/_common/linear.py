@@ -1,4 +1,4 @@
-"""What estimators share whose model is linear in the columns."""
+"""Estimators whose model is linear in the columns."""
 
 from __future__ import annotations
 
@@ -6,36 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import MatrixLike
-from mixnorm.estimators._common.fitted import ReportedMixin
-from mixnorm.estimators._common.validation import validate_data
+from mixnorm.estimators._common.fitted import FittedMixin, ReportedMixin
 from mixnorm.models import LinearModel
 
 
 class LinearMixin(ReportedMixin):
-    """Weights and intercept, read off a linear model."""
+    """Weights and intercept, read from a linear model."""
 
     model_: LinearModel
+    _dtype_of_new = (np.float64, np.float32)
+    _check_new = FittedMixin._check_new  # goes before that of KernelInputsMixin
 
-    def _check_new(self, X: MatrixLike) -> Any:
-        self._fitted()
-        return validate_data(
-            self, X, reset=False, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32]
-        )
-
-    def _outside(self) -> tuple[Any, Any]:
-        """Return weights and intercept in the shapes that users see."""
-        model = self._fitted()
-        found: tuple[Any, Any] = model.outputs.outward(model.coef.T, model.intercept)
-        return found
+    def _find_coef(self) -> tuple[Any, Any]:
+        """Return ``coef_`` and ``intercept_``."""
+        model = self._get_model()
+        return model.outputs.to_coef(model.coef.T, model.intercept)
 
     @property
     def coef_(self) -> np.ndarray:
-        """Weights of every column."""
-        coef: np.ndarray = self._outside()[0]
-        return coef
+        """Weights of the columns."""
+        return self._find_coef()[0]
 
     @property
     def intercept_(self) -> Any:
         """Intercept."""
-        return self._outside()[1]
+        return self._find_coef()[1]

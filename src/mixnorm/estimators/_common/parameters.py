@@ -1,4 +1,4 @@
-"""Parameters of estimators: a field of a dataclass, whose type says which values it takes.
+"""Parameters of estimators: fields of a dataclass, whose types say which values are allowed.
 
 A parameter is one line, with its name, type, rule and default::
 
@@ -22,22 +22,22 @@ from mixnorm.norms import as_norm
 
 
 class CheckedParameters:
-    """Checks the parameters of an estimator by their kinds."""
+    """Base of estimators whose parameters are checked by their kinds."""
 
     def _check_parameters(self) -> None:
-        """Raise a clear error for a parameter that its kind does not take."""
+        """Raise unless every parameter has a value that its kind allows."""
         estimator: type = type(self)
         for name, kind in parameter_kinds(estimator).items():
             kind.check(name, getattr(self, name))
         self._check_together()
 
     def _check_together(self) -> None:
-        """Raise a clear error for parameters that do not go together."""
+        """Raise for parameters that contradict one another."""
 
 
 @functools.cache
 def parameter_kinds(estimator: type) -> dict[str, Kind]:
-    """Return the kind of every parameter that has one.
+    """Return the kinds of the parameters, by name.
 
     Examples
     --------
@@ -59,10 +59,10 @@ def parameter_kinds(estimator: type) -> dict[str, Kind]:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a parameter may be: anything, if it is checked elsewhere.
+    """The values that a parameter may have: any, where it is checked elsewhere.
 
-    A subclass says in ``noun`` and ``limits`` what a value must be, and in ``fits`` and ``within``
-    whether it is. ``why`` follows in the error, after a colon.
+    In a subclass ``fits`` checks the type, described by ``noun``, and ``within`` checks the value,
+    described by ``limits``. ``why`` is the reason that the error gives after a colon.
     """
 
     why: str = field(default="", kw_only=True)
@@ -70,16 +70,16 @@ class Kind:
     noun = ""
     limits = ""
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether a value has the right type."""
         return True
 
-    def within(self, value: Any) -> bool:
+    def within(self, value: object) -> bool:
         """Whether a value of the right type is allowed."""
         return True
 
-    def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
-        """Raise a clear error for a wrong value; ``others`` would be right as well."""
+    def check(self, name: str, value: object, others: tuple[Any, ...] = ()) -> None:
+        """Raise for a wrong value; the error also lists ``others``, which are allowed too."""
         if not self.fits(value):
             unknown = isinstance(value, str) and any(isinstance(other, str) for other in others)
             error, words = ValueError if unknown else TypeError, self.noun
@@ -89,12 +89,14 @@ class Kind:
             return
         words = ", ".join([words, *(repr(other) for other in others[:-1])])
         words += f" or {others[-1]!r}" if others else ""
-        raise error(f"{_given(name, value)} must be {words}{': ' if self.why else ''}{self.why}.")
+        raise error(
+            f"{_describe(name, value)} must be {words}{': ' if self.why else ''}{self.why}."
+        )
 
 
 @dataclass(frozen=True)
 class Number(Kind):
-    """A number between bounds."""
+    """A number within bounds."""
 
     least: float | None = None
     above: float | None = None
@@ -114,7 +116,7 @@ class Number(Kind):
             words = ["positive" if word == "above 0" else word for word in words] + ["finite"]
         return " and ".join(words)
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether a value is a number; True and False are not."""
         return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
@@ -134,25 +136,17 @@ class Number(Kind):
 
 
 @dataclass(frozen=True)
-class Whole(Kind):
-    """A whole number from ``least`` up."""
+class Whole(Number):
+    """A whole number of at least ``least``."""
 
-    least: int = 1
+    least: float | None = 1
+    finite: bool = False  # every whole number is finite, also one beyond the largest float
 
     noun = "a whole number"
 
-    @property
-    def limits(self) -> str:  # type: ignore[override]
-        """The bound in words."""
-        return f"at least {self.least}"
-
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether a value is a whole number; True and False are not."""
-        return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-    def within(self, value: Any) -> bool:
-        """Whether a number is large enough."""
-        return bool(value >= self.least)
+        return super().fits(value) and isinstance(value, numbers.Integral)
 
 
 class Flag(Kind):
@@ -160,7 +154,7 @@ class Flag(Kind):
 
     noun = "True or False"
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether a value is a truth value."""
         return isinstance(value, (bool, np.bool_))
 
@@ -171,11 +165,11 @@ class OneOf(Kind):
 
     names: Collection[str]
 
-    def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
-        """Raise a clear error for what is not one of the names."""
+    def check(self, name: str, value: object, others: tuple[Any, ...] = ()) -> None:
+        """Raise unless the value is one of the names."""
         if not isinstance(value, str) or value not in self.names:
             advice = self.why or f"choose one of {list(self.names)}"
-            raise ValueError(f"{_given(name, value)} is not known; {advice}.")
+            raise ValueError(f"{_describe(name, value)} is not known; {advice}.")
 
 
 @dataclass(frozen=True)
@@ -184,65 +178,65 @@ class Of(Kind):
 
     kind: type
 
-    def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
-        """Raise a clear error for an object of another class."""
+    def check(self, name: str, value: object, others: tuple[Any, ...] = ()) -> None:
+        """Raise unless the value is an object of the class."""
         if not isinstance(value, self.kind):
-            raise TypeError(f"{_given(name, value)} is no {self.kind.__name__}; {self.why}.")
+            raise TypeError(f"{_describe(name, value)} is no {self.kind.__name__}; {self.why}.")
 
 
 @dataclass(frozen=True)
 class By(Kind):
-    """What a function takes without an error."""
+    """A value for which a function raises no error."""
 
     function: Callable[[Any], Any]
 
-    def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
+    def check(self, name: str, value: object, others: tuple[Any, ...] = ()) -> None:
         """Let the function raise its error."""
         self.function(value)
 
 
 @dataclass(frozen=True)
 class Or(Kind):
-    """What another kind takes, or one of some values."""
+    """A value of another kind, or one of some other values."""
 
     kind: Kind
     others: tuple[Any, ...]
 
-    def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
-        """Raise a clear error for what is neither."""
+    def check(self, name: str, value: object, others: tuple[Any, ...] = ()) -> None:
+        """Raise unless the value is of the kind or one of the others."""
         if not any(isinstance(value, type(other)) and value == other for other in self.others):
             self.kind.check(name, value, self.others)
 
 
 def maybe(kind: Kind) -> Or:
-    """Return the kind that takes None as well."""
+    """Return the kind that allows None as well."""
     return Or(kind, (None,))
 
 
 @dataclass(frozen=True)
 class ListOf(Kind):
-    """Values to try, each of a kind; a single one is a list of one.
+    """A list of values to try, or a single one.
 
-    With ``texts``, some may be texts.
+    With ``texts`` a value may be a text.
     """
 
     kind: Kind
     texts: bool = False
 
-    def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
-        """Raise a clear error for no list, or the first wrong entry."""
+    def check(self, name: str, value: object, others: tuple[Any, ...] = ()) -> None:
+        """Raise unless the value is a list whose entries are all of the kind."""
         for entry in values_to_try(value, name, texts=self.texts):
             self.kind.check(f"an entry of {name}", entry)
 
 
-def _given(name: str, value: Any) -> str:
+def _describe(name: str, value: object) -> str:
     return f"{name}={value!r}" if name.isidentifier() else f"{value!r}, {name},"
 
 
-def values_to_try(given: Any, name: str, *, texts: bool = False) -> list[Any]:
-    """Return a list of numbers to try; a single one is a list of one.
+def values_to_try(given: object, name: str, *, texts: bool = False) -> list[Any]:
+    """Return a list of numbers to try, also for a single number.
 
-    With ``texts``, a text may stand for a number.
+    With ``texts`` an entry may be a text, such as ``"auto"``.
     """
     kinds = (numbers.Real, str) if texts else numbers.Real
     if isinstance(given, kinds) and not isinstance(given, bool):

@@ -1,4 +1,4 @@
-"""Progress through scikit-learn's callbacks, which are experimental: this file alone knows them."""
+"""Progress by scikit-learn's callbacks, an experimental interface that only this file uses."""
 
 from __future__ import annotations
 
@@ -6,39 +6,32 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+from sklearn.callback import with_callbacks as with_callbacks
 
 from mixnorm._array import ArrayLike, MatrixLike
 
-__all__ = [
-    "CallbackSupportMixin",
-    "Iterations",
-    "Progress",
-    "Rounds",
-    "all_or_nothing",
-    "with_callbacks",
-]
-
-# What scikit-learn sets on an estimator during a fit, and removes itself.
+# Attributes that scikit-learn sets on an estimator during a fit and removes itself.
 _CALLBACK_STATE = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
 
 
 @contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Put an estimator back as it was if the fit inside fails: an earlier fit stays whole."""
-    before = dict(vars(estimator))
+def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
+    """Restore an estimator if the fit in this context fails, so that an earlier fit survives."""
+    state = vars(estimator)
+    before = dict(state)
     try:
         yield
     except BaseException:
-        state = vars(estimator)
         kept = {name: state[name] for name in _CALLBACK_STATE if name in state}
         state.clear()
         state.update(before, **kept)
         raise
 
 
-class Progress:
-    """A callback task that may have tasks below it: a fit and its rounds, or its folds.
+class FitTask:
+    """A task that callbacks see, with tasks below it: a fit with its rounds or folds.
 
     Parameters
     ----------
@@ -47,7 +40,7 @@ class Progress:
     context : CallbackContext
         The task.
     data : dict
-        What the callbacks are offered: ``X``, ``y`` and ``metadata``.
+        What the callbacks get: ``X``, ``y`` and ``metadata``.
     """
 
     def __init__(self, estimator: Any, context: Any, data: dict[str, Any]) -> None:
@@ -56,23 +49,28 @@ class Progress:
 
     @classmethod
     def of_fit(
-        cls, estimator: Any, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike, n_tasks: int
+        cls,
+        estimator: Any,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        n_tasks: int,
     ) -> Self:
         """Begin the task of a whole fit, with at most ``n_tasks`` tasks below it."""
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         context = estimator._init_callback_context(max_subtasks=n_tasks)
         return cls(estimator, context, {"X": X, "y": y, "metadata": metadata})
 
-    def task(self, name: str, n_tasks: int = 0) -> Progress:
+    def task(self, name: str, n_tasks: int = 0) -> FitTask:
         """Begin a task below this one."""
         context = self._context.subcontext(task_name=name, max_subtasks=n_tasks)
-        return Progress(self._estimator, context, self._data)
+        return FitTask(self._estimator, context, self._data)
 
     def end(self, attributes: Callable[[], dict[str, Any]] | None = None) -> bool:
-        """End the task; True if a callback asks to stop.
+        """End the task, and return whether a callback asks to stop the fit.
 
-        ``attributes`` gives what a copy of the estimator needs to predict as of now; None if it
-        cannot predict yet.
+        ``attributes`` returns the attributes with which a copy of the estimator predicts as of now.
+        It is None if the estimator cannot predict yet.
         """
         return bool(
             self._context.call_on_fit_task_end(
@@ -82,31 +80,31 @@ class Progress:
 
 
 class Iterations:
-    """Opens a progress task for each iteration and closes it when the engine says so."""
+    """Shows each iteration of an engine as a task below the fit."""
 
-    def __init__(self, whole: Progress) -> None:
+    def __init__(self, whole: FitTask) -> None:
         self._whole = whole
 
     def end(self, count: int, gap: float) -> None:
-        """Note that an iteration is done."""
+        """Show that an iteration is done."""
         self._whole.task("iteration").end()
 
 
 class Rounds:
-    """Opens a progress task for each round and closes it when the engine says so."""
+    """Shows each round of an engine as a task below the fit, at most ``left`` of them."""
 
     def __init__(
-        self, whole: Progress, left: int, attributes: Callable[[Any], dict[str, Any]]
+        self, whole: FitTask, left: int, attributes: Callable[[Any], dict[str, Any]]
     ) -> None:
         self._whole, self._left, self._attributes = whole, left, attributes
-        self._task = self._next()
+        self._task = self._begin()
 
-    def _next(self) -> Progress | None:
+    def _begin(self) -> FitTask | None:
         self._left -= 1
         return self._whole.task("round") if self._left >= 0 else None
 
-    def end(self, path: Any) -> bool:
-        """Close the task of the round just done; True if a callback asks to stop."""
+    def end(self, path: object) -> bool:
+        """End the task of the latest round, and return whether a callback asks to stop."""
         stop = self._task is not None and self._task.end(lambda: self._attributes(path))
-        self._task = self._next()
+        self._task = self._begin()
         return stop

@@ -1,8 +1,8 @@
-"""The score of regressors, for targets of any size."""
+"""The score of regressors, also for huge and tiny targets."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import numpy as np
 from sklearn import base
@@ -10,9 +10,8 @@ from sklearn import base
 from mixnorm._array import ArrayLike, MatrixLike, is_foreign
 from mixnorm.models import NumberOutputs
 
-# Predictions that are so many times larger than all targets count as this large: the squares of
-# scores are numbers too.
-_AWFUL = 1e50
+# Predictions that exceed all targets by more than this factor are cut, so that squares stay finite.
+_LARGEST_PREDICTION = 1e50
 
 
 class RegressorMixin(base.RegressorMixin):
@@ -21,7 +20,7 @@ class RegressorMixin(base.RegressorMixin):
     _output_kind: type = NumberOutputs
 
     def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return R², the mean over outputs; of targets whose squares overflow as well.
+        """Return R², the mean over outputs, also if squares of targets overflow.
 
         Parameters
         ----------
@@ -41,7 +40,7 @@ class RegressorMixin(base.RegressorMixin):
         return r2(y, self.predict(X), sample_weight)
 
 
-def r2(y: ArrayLike, found: Any, sample_weight: ArrayLike | None = None) -> float:
+def r2(y: ArrayLike, found: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
     """Return R², the mean over outputs, computed in units in which no square overflows.
 
     Examples
@@ -50,16 +49,24 @@ def r2(y: ArrayLike, found: Any, sample_weight: ArrayLike | None = None) -> floa
     >>> r2(np.array([1e200, 2e200, 3e200]), np.array([1e200, 2e200, 4e200]))
     0.5
     """
+    true, found = np.asarray(y, np.float64), np.asarray(found, np.float64)
+    n_rows = true.shape[0] if true.ndim else 0
+    weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    value = math.nan
+    if true.shape == found.shape and n_rows > 1 and weight.shape == (n_rows,) and np.any(weight):
+        sizes = np.max(np.abs(true), axis=0)
+        units = np.where(sizes > 0.0, np.ldexp(1.0, np.clip(np.frexp(sizes)[1], -1021, 1023)), 1.0)
+        weight = weight / np.max(weight)  # only their shares matter
+        with np.errstate(over="ignore"):  # cut in the next line
+            found = np.clip(found / units, -_LARGEST_PREDICTION, _LARGEST_PREDICTION)
+        true = true / units
+        left = weight @ (true - found) ** 2
+        whole = weight @ (true - np.average(true, axis=0, weights=weight)) ** 2
+        varies = (np.ptp(true, axis=0) > 0.0) & (whole > 0.0)
+        explained = 1.0 - left / np.where(varies, whole, 1.0)
+        value = float(np.mean(np.where(varies, explained, left == 0.0)))
+    if math.isfinite(value):
+        return value
     from sklearn.metrics import r2_score
 
-    true, found = np.asarray(y, np.float64), np.asarray(found, np.float64)
-    if true.shape != found.shape or true.size == 0:
-        return float(r2_score(true, found, sample_weight=sample_weight))  # or its error
-    sizes = np.max(np.abs(true), axis=0)
-    units = np.where(sizes > 0.0, np.ldexp(1.0, np.clip(np.frexp(sizes)[1], -1021, 1023)), 1.0)
-    if sample_weight is not None:  # only their shares matter
-        weight = np.asarray(sample_weight, np.float64)
-        sample_weight = weight / (np.max(weight, initial=0.0) or 1.0)
-    with np.errstate(over="ignore"):  # what is so wrong is as wrong as can be
-        found = np.clip(found / units, -_AWFUL, _AWFUL)
-    return float(r2_score(true / units, found, sample_weight=sample_weight))
+    return float(r2_score(true, found, sample_weight=sample_weight))  # or its error

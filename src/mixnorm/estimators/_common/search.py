@@ -1,4 +1,4 @@
-"""Estimators that choose their parameters by cross-validation: one fit serves them all."""
+"""The base of all estimators that choose parameters by cross-validation."""
 
 from __future__ import annotations
 
@@ -7,44 +7,38 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import metadata_routing
 
-from mixnorm._array import Array, ArrayLike, MatrixLike, to_numpy
+from mixnorm._array import ArrayLike, MatrixLike, to_numpy
 from mixnorm.estimators._common.arrays import take_rows
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.folds import fold_splitter, row_folds
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import Folds, Jobs, Scoring, Switch
-from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
+from mixnorm.estimators._common.progress import FitTask, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.regressor import r2
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
 from mixnorm.selection import Candidate, SearchResult, choose, search
 
-#: The fact of a candidate whose fit ended before its tolerance.
+#: Name of the fact that the fit of a candidate ended before it reached its tolerance.
 UNFINISHED = "unfinished"
-
-
-def explained(y: np.ndarray, given: np.ndarray, weight: np.ndarray) -> float:
-    """Return the share of variance explained, the mean over outputs; NaN for less than two rows."""
-    if np.count_nonzero(weight > 0.0) < 2:  # one row does not vary
-        return math.nan
-    return r2(y, given, weight)
 
 
 @dataclass(eq=False)
 class RowProblem(ABC):
-    """The rows of a search, and how candidates are scored on those held out.
+    """The rows of a search, with scores of candidates on held-out rows.
 
-    A subclass fits the candidates.
+    Subclasses fit the candidates.
 
     Parameters
     ----------
     estimator : estimator
-        The learner without cross-validation, which has seen the columns of ``X`` but has no model.
+        The learner without cross-validation. It has validated ``X`` but has no model.
     X : {array, sparse matrix}
         All rows.
     y : array of shape (n_samples,) or (n_samples, n_outputs)
@@ -57,17 +51,17 @@ class RowProblem(ABC):
     X: Any
     y: Any
     weight: np.ndarray | None
-    #: The number of candidates of each chain, at most.
+    #: The largest number of candidates of each chain.
     chains: Sequence[int] = field(default=(), init=False)
-    # The rows that were held out last, with their X and y: all candidates of a path share them.
+    # The latest held-out rows, with their X and y: all candidates of a path share them.
     _last: tuple[Any, Any, Any] = field(default=(None, None, None), init=False)
 
     @abstractmethod
     def fold(self, train: Any, test: Any) -> Callable[[int], Iterator[Candidate]]:
-        """Return what gives the candidates of a chain, fitted on the rows ``train``."""
+        """Return a function that yields the candidates of a chain, fitted on the rows ``train``."""
 
-    def splits(self, cv: Any, groups: Array) -> list[tuple[Any, Any]]:
-        """Return the rows of every fold, to learn from and to score."""
+    def splits(self, cv: object, groups: ArrayLike | None) -> list[tuple[Any, Any]]:
+        """Return the training rows and the test rows of every fold."""
         splits = row_folds(
             cv,
             self.X,
@@ -80,62 +74,57 @@ class RowProblem(ABC):
             np.any(self.weight[train] > 0.0) for train, _ in splits
         ):
             raise ValueError(
-                "In a fold of cv, sample_weight is zero for all rows to learn from. Shuffle the "
-                "rows, give fewer folds, or leave rows of weight zero out."
+                "In a fold of cv, sample_weight is zero for all training rows. Shuffle the rows, "
+                "give fewer folds, or leave out rows of weight zero."
             )
         return splits
 
     def score(self, candidate: Candidate) -> float:
-        """Return the accuracy, or the share of variance explained; NaN where rows do not say."""
+        """Return the accuracy or R²; NaN if the held-out rows are too few for it."""
         found = to_numpy(candidate.model.outputs.labels(candidate.scores))
         y = to_numpy(self.y)[candidate.rows]
         weight = np.ones(len(y)) if self.weight is None else self.weight[candidate.rows]
         if not is_classifier(self.estimator):
-            return explained(y, found, weight)
+            # One row does not vary.
+            return r2(y, found, weight) if np.count_nonzero(weight > 0.0) > 1 else math.nan
         total = float(np.sum(weight))
         return float(np.sum(weight * (found == y))) / total if total > 0.0 else math.nan
 
-    def held_out(self, candidate: Candidate) -> tuple[Any, Any]:
-        """Return ``X`` and ``y`` of the held-out rows, for a scorer."""
+    def held_out_data(self, candidate: Candidate) -> tuple[Any, Any]:
+        """Return ``X`` and ``y`` of the held-out rows."""
         rows = candidate.rows
         if self._last[0] is not rows:
             self._last = rows, take_rows(self.X, rows), take_rows(self.y, rows)
         return self._last[1:]
 
     def metadata(self, candidate: Candidate, given: dict[str, Any]) -> dict[str, Any]:
-        """Return the held-out part of metadata of all rows, for a scorer."""
+        """Return the held-out part of metadata of all rows."""
         return {
             name: take_rows(column, candidate.rows)
             for name, column in given.items()
-            if np.ndim(column) > 0  # one weight for all rows changes no score
+            if np.ndim(column) > 0  # a scalar weight changes no score
         }
 
-    def fitted(self, candidate: Candidate) -> Any:
-        """Return an estimator with the model of a candidate, for a scorer."""
+    def make_estimator(self, candidate: Candidate) -> Any:
+        """Return an estimator with the model of a candidate."""
         estimator = copy.copy(self.estimator)
         estimator.model_ = candidate.model
         return estimator
 
-
-@dataclass(frozen=True, eq=False)
-class _Scorer:
-    """Scores candidates as one of scikit-learn's scorers does."""
-
-    problem: RowProblem
-    scorer: Callable[..., float]
-    metadata: dict[str, Any]
-
-    def __call__(self, candidate: Candidate) -> float:
+    def score_with(
+        self, scorer: Callable[..., float], metadata: dict[str, Any], candidate: Candidate
+    ) -> float:
+        """Return the score that one of scikit-learn's scorers gives a candidate."""
         if isinstance(candidate.rows, np.ndarray) and len(candidate.rows) == 0:
-            return math.nan  # no held-out row of the fold counts
-        X, y = self.problem.held_out(candidate)
-        own = self.problem.metadata(candidate, self.metadata)
-        return float(self.scorer(self.problem.fitted(candidate), X, y, **own))
+            return math.nan  # all held-out rows of the fold have weight zero
+        X, y = self.held_out_data(candidate)
+        own = self.metadata(candidate, metadata)
+        return float(scorer(self.make_estimator(candidate), X, y, **own))
 
 
 @dataclass(eq=False, repr=False)
 class SearchParameters:
-    """The parameters of every search."""
+    """Parameters of every search."""
 
     _: KW_ONLY
     cv: Folds = None
@@ -145,27 +134,27 @@ class SearchParameters:
 
 
 class SearchedMixin(SearchParameters, FittedMixin):
-    """An estimator whose fit begins with a search, which it keeps as ``search_``."""
+    """An estimator whose fit begins with a search, which is kept as ``search_``."""
 
-    # Groups are for the splitter.
+    # Groups go to the splitter only.
     __metadata_request__fit: ClassVar = {"groups": metadata_routing.UNUSED}
 
     search_: SearchResult
-    #: The error where no fold has a candidate.
+    #: The error message if no fold has a candidate.
     _no_candidate = "No fold has a candidate that can be fitted."
 
-    # --- what a subclass says
+    # --- methods of subclasses
 
-    def _search_problem(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike) -> Any:
-        """Return the search problem, once the data are checked."""
+    def _search_problem(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
+        """Check the data and return the search problem."""
         raise NotImplementedError
 
-    def _refit(self, problem: Any, params: dict[str, Any], progress: Progress) -> None:
+    def _refit(self, problem: Any, params: dict[str, Any], progress: FitTask) -> None:
         """Fit with the chosen parameters on all rows."""
         raise NotImplementedError
 
     def _more_columns(self, found: SearchResult) -> dict[str, Any]:
-        """Return columns of ``cv_results_`` under other names than scikit-learn's."""
+        """Return more columns of ``cv_results_``, under names that scikit-learn does not have."""
         return {}
 
     # --- fit
@@ -181,7 +170,7 @@ class SearchedMixin(SearchParameters, FittedMixin):
     ) -> Self:
         """Choose the parameters by cross-validation, then fit with the best on all rows.
 
-        An interrupt (Ctrl-C) during the search chooses by the folds that are done.
+        After an interrupt (Ctrl-C) during the search, the finished folds decide.
 
         Parameters
         ----------
@@ -201,14 +190,16 @@ class SearchedMixin(SearchParameters, FittedMixin):
         self
             The fitted estimator.
         """
-        self._check_parameters()  # type: ignore[attr-defined]
-        groups, metadata = self._routed(sample_weight, groups, params)
+        self._check_parameters()
+        groups, metadata = self._route_metadata(sample_weight, groups, params)
         with all_or_nothing(self):
             problem = self._search_problem(X, y, sample_weight)
             splits = problem.splits(self.cv, groups)
             scorer = self._scorer()
-            score = problem.score if scorer is None else _Scorer(problem, scorer, metadata)
-            progress = Progress.of_fit(self, X, y, sample_weight, len(splits) + 1)
+            score = problem.score
+            if scorer is not None:
+                score = partial(problem.score_with, scorer, metadata)
+            progress = FitTask.of_fit(self, X, y, sample_weight, len(splits) + 1)
             found = search(
                 problem,
                 splits,
@@ -226,10 +217,10 @@ class SearchedMixin(SearchParameters, FittedMixin):
             progress.end(dict)
             return self
 
-    def _plain(self, learner: Callable[..., Any], **params: Any) -> Any:
-        """Return the learner without cross-validation, with the same parameters and some others.
+    def _make_learner(self, learner: Callable[..., Any], **params: Any) -> Any:
+        """Return the learner without cross-validation, with the same parameters and ``params``.
 
-        It knows how many columns this estimator has seen; the rows of a search have no names.
+        It has the number of columns of this estimator; the rows of a search have no names.
         """
         own: dict[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
         known = learner().get_params(deep=False)
@@ -238,19 +229,19 @@ class SearchedMixin(SearchParameters, FittedMixin):
         return plain
 
     def _report_search(self, n_splits: int) -> None:
-        """Warn of a search that was cut short, and of fits of the chosen candidate that were."""
+        """Warn if the search was interrupted, or fits of the chosen candidate did not converge."""
         found = self.search_
         if found.interrupted:
             warn_caller(
-                f"Interrupted during the search over {n_splits} folds; the parameters are chosen "
-                "by what was done until then.",
+                f"Interrupted during the search over {n_splits} folds; the finished folds decide "
+                "which parameters are chosen.",
                 InterruptedFitWarning,
             )
         cut = found.facts.get(UNFINISHED)
         n_cut = 0 if cut is None else int(np.nansum(cut[:, found.best_index]))
         if n_cut:
             chosen = ", ".join(
-                f"{name}={_shown(value)}" for name, value in found.best_params.items()
+                f"{name}={_format(value)}" for name, value in found.best_params.items()
             )
             warn_caller(
                 f"At {chosen}, which was chosen, the fits of {n_cut} folds did not reach "
@@ -259,7 +250,7 @@ class SearchedMixin(SearchParameters, FittedMixin):
                 NotConvergedWarning,
             )
 
-    # --- scorers, and who is given groups and weights
+    # --- scorers, and the routing of groups and weights
 
     def _scorer(self) -> Callable[..., float] | None:
         from sklearn.metrics import check_scoring
@@ -284,8 +275,11 @@ class SearchedMixin(SearchParameters, FittedMixin):
                 router.add(method_mapping=mapping, **{name: user})
         return router
 
-    def _routed(
-        self, sample_weight: ArrayLike, groups: ArrayLike, params: dict[str, Any]
+    def _route_metadata(
+        self,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
+        params: dict[str, Any],
     ) -> tuple[Any, dict[str, Any]]:
         """Return the groups for the splitter and the metadata for the scorer."""
         from sklearn import get_config
@@ -294,8 +288,8 @@ class SearchedMixin(SearchParameters, FittedMixin):
         if not get_config()["enable_metadata_routing"]:
             if params:
                 raise TypeError(
-                    f"fit does not take {', '.join(sorted(params))}; scorers are given such "
-                    "metadata where sklearn.set_config(enable_metadata_routing=True) is set."
+                    f"fit does not take {', '.join(sorted(params))}; scorers get such metadata "
+                    "only after sklearn.set_config(enable_metadata_routing=True)."
                 )
             return groups, weights
         given = params | weights | ({} if groups is None else {"groups": groups})
@@ -303,37 +297,37 @@ class SearchedMixin(SearchParameters, FittedMixin):
         scored = routed.scorer.score if self.scoring is not None else {}
         return routed.splitter.split.get("groups"), dict(scored)
 
-    # --- what is read off the search
+    # --- attributes read from the search
 
-    def _searched(self) -> SearchResult:
-        self._fitted()
+    def _get_search(self) -> SearchResult:
+        self._get_model()
         return self.search_
 
     @property
     def cv_results_(self) -> dict[str, Any]:
         """Parameters and held-out scores of every candidate."""
-        return self._searched().cv_results
+        return self._get_search().cv_results
 
     @property
     def best_index_(self) -> int:
         """The row of the chosen candidate in ``cv_results_``."""
-        return self._searched().best_index
+        return self._get_search().best_index
 
     @property
     def best_params_(self) -> dict[str, Any]:
         """Parameters of the chosen candidate."""
-        return self._searched().best_params
+        return self._get_search().best_params
 
     @property
     def best_score_(self) -> float:
         """Mean held-out score of the chosen candidate."""
-        return self._searched().best_score
+        return self._get_search().best_score
 
     @property
     def n_splits_(self) -> int:
-        """The number of folds that the choice rests on."""
-        return self._searched().n_splits
+        """The number of folds with scores."""
+        return self._get_search().n_splits
 
 
-def _shown(value: Any) -> str:
+def _format(value: object) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""The selector half of an estimator: which columns of the table the model reads."""
+"""Estimators that select features: those that the model reads."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixnorm._array import (
     Array,
+    ArrayLike,
     MatrixLike,
     device_of,
     follow,
@@ -36,7 +37,7 @@ class ColumnSelectorMixin(FittedMixin, OneToOneFeatureMixin, TransformerMixin):
     @property
     def selected_(self) -> Any:
         """The chosen columns, in the order in which they were chosen."""
-        return self._outward(self._fitted().selected)
+        return self._follow_fit(self._get_model().selected)
 
     def get_support(self, indices: bool = False) -> np.ndarray:
         """Return a mask of the chosen columns, or their sorted numbers.
@@ -104,7 +105,7 @@ class ColumnSelectorMixin(FittedMixin, OneToOneFeatureMixin, TransformerMixin):
         nothing = xp.zeros((X.shape[0], 1), dtype=X.dtype, device=device_of(X))
         return xp.take(xp.concat([X, nothing], axis=1), follow(places, X), axis=1)
 
-    def get_feature_names_out(self, input_features: Any | None = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Return the names of the chosen columns.
 
         Parameters
@@ -117,6 +118,4 @@ class ColumnSelectorMixin(FittedMixin, OneToOneFeatureMixin, TransformerMixin):
         -------
         ndarray of str
         """
-        names: np.ndarray = super().get_feature_names_out(input_features)
-        chosen: np.ndarray = names[self.get_support()]
-        return chosen
+        return super().get_feature_names_out(input_features)[self.get_support()]

@@ -1,4 +1,4 @@
-"""What estimators share whose model grows round by round."""
+"""Estimators whose model grows round by round."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from mixnorm.estimators._common.selector import ColumnSelectorMixin
 
 
 class StagedMixin(FittedMixin):
-    """Predictions after every round, and smaller models read off the path."""
+    """Predictions after every round, and smaller models from the same path."""
 
     def _staged_scores(self, X: MatrixLike) -> Iterator[Any]:
         """Yield the scores of new data after 1, 2, ... rounds."""
-        yield from self._fitted().staged_scores(self._check_new(X))
+        yield from self._get_model().staged_scores(self._check_new(X))
 
     def staged_predict(self, X: MatrixLike) -> Iterator[Any]:
         """Predict after 1, 2, ... rounds.
@@ -37,36 +37,34 @@ class StagedMixin(FittedMixin):
             What ``truncate(m).predict(X)`` returns, for each ``m`` in turn.
         """
         for scores in self._staged_scores(X):
-            yield self._fitted().outputs.labels(scores)
+            yield self._get_model().outputs.labels(scores)
 
     @property
     def path_(self) -> dict[str, np.ndarray]:
         """One row per round."""
-        return dict(self._fitted().curve)
+        return dict(self._get_model().curve)
 
     @property
     def null_loss_(self) -> float:
         """Training loss before the first round."""
-        return float(self._fitted().null_loss)
+        return float(self._get_model().null_loss)
 
     @property
     def cost_(self) -> Any:
         """What a prediction costs."""
-        return self._fitted().cost()
+        return self._get_model().cost()
 
-    def _truncated(self, size: Any, parameter: str, what: str = "features") -> Self:
-        """Return a copy whose model, and the parameter that says how large it is, is smaller."""
-        model = self._fitted()
-        smaller = self._with(model.truncate(check_size(size, model.size, what, parameter)))
-        if (
-            getattr(self, "search_", None) is None
-        ):  # a search keeps the largest size that it was to try
+    def _truncate(self, size: Any, parameter: str, what: str = "features") -> Self:
+        """Return a copy with a smaller model, and with its size as the parameter."""
+        model = self._get_model()
+        smaller = self._copy_with(model.truncate(check_size(size, model.size, what, parameter)))
+        if getattr(self, "search_", None) is None:  # in a search it is the largest size to try
             setattr(smaller, parameter, int(size))
         return smaller
 
 
 class StagedClassifierMixin(ClassifierFace, StagedMixin):
-    """The same for a classifier."""
+    """Decisions and probabilities after every round."""
 
     def _knows_probabilities(self) -> bool:
         return True
@@ -85,13 +83,13 @@ class StagedClassifierMixin(ClassifierFace, StagedMixin):
             As ``truncate(m).decision_function(X)``, for each ``m`` in turn.
         """
         for scores in self._staged_scores(X):
-            yield self._fitted().outputs.decisions(scores)
+            yield self._get_model().outputs.decisions(scores)
 
 
 class StagedClassifier(
     StagedClassifierMixin, ColumnSelectorMixin, CallbackSupportMixin, BaseEstimator
 ):
-    """Base of the classifiers that go round by round and are no ShareBoost."""
+    """Base of the classifiers, other than ShareBoost, whose model grows round by round."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -99,7 +97,7 @@ class StagedClassifier(
         return tags
 
 
-def check_size(size: Any, longest: int, what: str, parameter: str) -> int:
+def check_size(size: object, longest: int, what: str, parameter: str) -> int:
     """Return the number of rounds to truncate a path of ``longest`` to, or raise."""
     if not isinstance(size, numbers.Integral) or isinstance(size, bool):
         raise TypeError(f"truncate({size!r}): give a whole number of {what}.")

@@ -1,4 +1,4 @@
-"""Targets in units in which nothing overflows."""
+"""Units of targets in which nothing overflows."""
 
 from __future__ import annotations
 
@@ -9,48 +9,50 @@ from typing import Any
 
 import numpy as np
 
-# The largest targets for which weights and predictions keep away from the largest number.
-_LARGEST = {"float64": 1e304, "float32": 1e34}
-# The smallest for which they keep some digits.
-_SMALLEST = {"float64": 1e-318, "float32": 1e-40}
-# The largest targets whose squares are safe where no unit can be taken out.
-_SAFE = 1e100
-# Columns of targets that are smaller than this beside the largest have squares that vanish.
-_NOTHING = 1e-140
+from mixnorm.losses import Loss
+
+# The largest targets for which weights and predictions stay far from overflow.
+_LARGEST_TARGET = {"float64": 1e304, "float32": 1e34}
+# The smallest targets for which weights and predictions keep some digits.
+_SMALLEST_TARGET = {"float64": 1e-318, "float32": 1e-40}
+# The largest targets whose squares are safe where losses have no unit in common.
+_SAFE_TO_SQUARE = 1e100
+# Spread of a column of targets, relative to the largest, below which its squares vanish.
+_VANISHING_SPREAD = 1e-140
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What targets are less, what they are divided by, and the power of that in the loss."""
+    """The centre that is subtracted from targets, their unit, and its power in the loss."""
 
     centre: np.ndarray
     unit: float
     degree: int
 
-    def inside(self, loss: Any) -> Any:
-        """Return the loss of targets in the unit."""
+    def scale_loss(self, loss: Any) -> Any:
+        """Return the loss for targets in this unit."""
         parameter = getattr(loss, "scaled_parameter", None)
         if parameter is None or self.unit == 1.0:
             return loss
         given = float(getattr(loss, parameter))
-        # No residual is larger than this many units.
-        inside = given / self.unit if given < 1e100 * self.unit else 1e100
-        if degree_of(loss) == 2 and inside < float(np.finfo(np.float64).eps) and given > 0.0:
+        # No residual is larger than 1e100 units.
+        scaled = given / self.unit if given < 1e100 * self.unit else 1e100
+        if degree_of(loss) == 2 and scaled < float(np.finfo(np.float64).eps) and given > 0.0:
             raise ValueError(
                 f"{loss!r} beside targets that vary by {self.unit:.0e}: {parameter} is lost in "
                 f"their rounding. Give {parameter} in the units of the targets, or scale y."
             )
-        return replace(loss, **{parameter: inside})
+        return replace(loss, **{parameter: scaled})
 
 
 def target_frame(
-    losses: Sequence[Any], y: np.ndarray, weight: np.ndarray, *, fit_intercept: bool, dtype: Any
+    losses: Sequence[Loss], y: np.ndarray, weight: np.ndarray, *, fit_intercept: bool, dtype: Any
 ) -> Frame:
     """Return the frame for targets ``(n_samples, n_outputs)``, with a loss for each output.
 
-    The problem stays the same, and float32 is as exact as the targets' spread allows. Weights are
-    of shape ``(n_samples,)`` or that of ``y``, and sum to one; ``dtype`` is that of the weights to
-    be found.
+    The solution stays the same, and float32 is as precise as the spread of the targets allows.
+    ``weight`` has shape ``(n_samples,)`` or that of ``y`` and sums to one; ``dtype`` is that of the
+    model's weights.
 
     Examples
     --------
@@ -64,15 +66,16 @@ def target_frame(
     numbers = np.asarray([not loss.is_binary for loss in losses])
     sizes = np.max(np.where(counts & numbers, np.abs(y), 0.0), axis=0, initial=0.0)
     check_sizes(sizes, np.dtype(dtype).name)
-    moved = np.asarray([degree_of(loss) is not None for loss in losses])
+    shifted = np.asarray([degree_of(loss) is not None for loss in losses])
     centre = np.zeros(y.shape[1])
     if fit_intercept:
-        centre[moved] = np.sum(weight.reshape(len(y), -1) * np.where(counts, y, 0.0), axis=0)[moved]
+        means = np.sum(weight.reshape(len(y), -1) * np.where(counts, y, 0.0), axis=0)
+        centre[shifted] = means[shifted]
     degrees = {degree_of(loss) for loss in losses}
     degree = degrees.pop() if len(degrees) == 1 else None
     if degree is None:
         size = float(np.max(sizes, initial=0.0))
-        if size > _SAFE:
+        if size > _SAFE_TO_SQUARE:
             raise ValueError(
                 f"The targets are as large as {size:.0e}, and these losses have no unit in common "
                 "in which that is moderate. Divide y by a number of that size."
@@ -83,10 +86,10 @@ def target_frame(
     return Frame(centre, float(np.max(spread, initial=0.0)) or 1.0, degree)
 
 
-def degree_of(loss: Any) -> int | None:
-    """Return the power of a factor of score and target that a loss has; None if it has none.
+def degree_of(loss: Loss) -> int | None:
+    """Return the power with which a loss grows if score and target are scaled; None without one.
 
-    A shift of score and target changes nothing for a loss that has one.
+    A loss with such a power does not change if score and target are shifted alike.
 
     Examples
     --------
@@ -98,7 +101,9 @@ def degree_of(loss: Any) -> int | None:
 
 
 def safe_unit(y: np.ndarray) -> float:
-    """Return a power of two to divide by where squares of ``y`` would overflow or vanish; else 1.
+    """Return the power of two by which to divide ``y`` so that squares neither overflow nor vanish.
+
+    It is one where they do not anyway.
 
     Examples
     --------
@@ -107,15 +112,15 @@ def safe_unit(y: np.ndarray) -> float:
     (1.0, True)
     """
     size = float(np.max(np.abs(y), initial=0.0))
-    if 1.0 / _SAFE < size < _SAFE or not 0.0 < size < math.inf:
+    if 1.0 / _SAFE_TO_SQUARE < size < _SAFE_TO_SQUARE or not 0.0 < size < math.inf:
         return 1.0
     return math.ldexp(1.0, max(math.frexp(size)[1] - 1, -1022))
 
 
 def check_sizes(sizes: np.ndarray, dtype: str) -> None:
-    """Raise where targets are too large or small for weights and predictions of a dtype."""
+    """Raise if targets are too large or too small for weights and predictions of a dtype."""
     size = float(np.max(sizes, initial=0.0))
-    if size > _LARGEST.get(dtype, math.inf) or 0.0 < size < _SMALLEST.get(dtype, 0.0):
+    if size > _LARGEST_TARGET.get(dtype, math.inf) or 0.0 < size < _SMALLEST_TARGET.get(dtype, 0.0):
         kind = "large" if size > 1.0 else "small"
         wide = " give X as float64, or" if dtype != "float64" else ""
         raise ValueError(
@@ -125,14 +130,14 @@ def check_sizes(sizes: np.ndarray, dtype: str) -> None:
 
 
 def check_alike(spread: np.ndarray, sizes: np.ndarray) -> None:
-    """Raise where the loss of some output vanishes beside that of another."""
+    """Raise if the loss of one output is negligible beside that of another."""
     varies = np.flatnonzero(spread > 64.0 * np.finfo(np.float64).eps * sizes)
     if len(varies) == 0:
         return
     small, large = (int(varies[pick(spread[varies])]) for pick in (np.argmin, np.argmax))
-    if spread[small] < _NOTHING * spread[large]:
+    if spread[small] < _VANISHING_SPREAD * spread[large]:
         raise ValueError(
             f"Targets in column {small} of y vary by {spread[small]:.0e}, those in column {large} "
-            f"by {spread[large]:.0e}, beside which the former count for nothing. Divide each "
-            "column by its size, or fit them apart."
+            f"by {spread[large]:.0e}; beside these the former are negligible. Divide each column "
+            "by its size, or fit them separately."
         )

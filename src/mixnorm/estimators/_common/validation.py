@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.utils import multiclass, validation
 
-from mixnorm._checks import checked
+from mixnorm._checks import name_argument
 
-check_classification_targets = checked(multiclass.check_classification_targets, "y")
-validate_data = checked(validation.validate_data, "X")
+check_classification_targets = name_argument(multiclass.check_classification_targets, "y")
+validate_data = name_argument(validation.validate_data, "X")

@@ -1,4 +1,4 @@
-"""What learners with several kernels share: kernels in, the engine's call, what the model says."""
+"""Base classes of learners with kernels: the fit, the call of the engine, the fitted attributes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import DTypeLike
 from sklearn.base import BaseEstimator
 
 from mixnorm._array import Array, ArrayLike, MatrixLike
@@ -15,8 +16,8 @@ from mixnorm.estimators._common.fitted import FittedMixin, ReportedMixin
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import (
     CallbackSupportMixin,
+    FitTask,
     Iterations,
-    Progress,
     all_or_nothing,
     with_callbacks,
 )
@@ -32,34 +33,34 @@ from mixnorm.exceptions import (
     NoKernelWarning,
     NotConvergedWarning,
 )
-from mixnorm.kernels import KernelStack, gaussian_bank
+from mixnorm.kernels import KernelBank, KernelStack, gaussian_bank
 from mixnorm.models import FitReport, Inputs, KernelModel
 
-_FEWER = "Lower beta or raise C, unless all targets are equal."
+_NO_KERNEL_ADVICE = "Lower beta or raise C, unless all targets are equal."
 
 
 @dataclass(frozen=True, eq=False)
 class KernelTraining:
-    """The rows of a fit that count, and what is known of them before the engine runs.
+    """The rows of positive weight of a fit, with their kernels and targets.
 
     Parameters
     ----------
     bank : FittedBank or None
-        The kernels; None where kernel matrices are given.
+        The kernels; None if kernel matrices are given.
     grams : Grams
         The kernels between the rows.
     y : ndarray
-        Targets, as the learner encodes them.
+        Encoded targets.
     weight : ndarray
         Weights by class and sample, all positive.
     rows : ndarray of int
-        Where the rows are among those given.
+        Positions of the rows among those given.
     raw_rows : bool
-        Whether rows go to the bank as they are.
+        Whether rows go to the bank unchecked.
     inputs : Inputs
-        The columns.
+        The features.
     outputs : ClassOutputs or NumberOutputs
-        What scores mean.
+        The meaning of scores.
     """
 
     bank: Any
@@ -79,7 +80,7 @@ class KernelTraining:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """How kernels are called; by numbers where matrices are given."""
+        """Names of the kernels; numbered if matrices are given."""
         if self.bank is None:
             return tuple(f"kernel {m}" for m in range(self.n_kernels))
         return tuple(self.bank.names)
@@ -96,7 +97,7 @@ class KernelTraining:
         return np.asarray(self.grams.diagonals())
 
     def take(self, places: np.ndarray, weight: np.ndarray) -> Self:
-        """Return some of the rows, with weights of their own; no kernel is computed again."""
+        """Return some of the rows with other weights, without computing kernels again."""
         return replace(
             self,
             bank=None if self.bank is None else self.bank.take(places),
@@ -113,7 +114,7 @@ class KernelTraining:
         used: np.ndarray,
         coefs: np.ndarray | None = None,
     ) -> KernelModel:
-        """Return the model that keeps the rows in the mask ``used``, or weights of features."""
+        """Return the model that keeps the rows in the mask ``used``, or the weights of features."""
         dual_coef, bank, features = np.ascontiguousarray(duals[used]), self.bank, None
         if bank is not None and self.grams.factors is None:
             bank = bank.take(np.flatnonzero(used))
@@ -121,19 +122,19 @@ class KernelTraining:
             features = self._features(weights, dual_coef, used) if coefs is None else coefs
             bank = bank.take(np.flatnonzero(used)[:1])  # the landmarks are kept apart
         return KernelModel(
-            weights,
             self.rows[used],
-            dual_coef,
-            features,
             bank,
             self.names,
             self.raw_rows,
             self.inputs,
             self.outputs,
+            weights,
+            dual_coef,
+            features,
         )
 
     def _features(self, weights: np.ndarray, dual_coef: np.ndarray, used: np.ndarray) -> np.ndarray:
-        """Return the weights of the features of kernels with weight, side by side."""
+        """Return the weights of the features of all kernels with positive weight, joined."""
         factors = self.grams.factors
         blocks = [
             weights[m] * (np.asarray(factors[m][used], dtype=np.float64).T @ dual_coef)
@@ -144,7 +145,7 @@ class KernelTraining:
 
 @dataclass(frozen=True, eq=False)
 class KernelStart:
-    """Where a warm start begins: weights, dual variables and ``C`` of the last fit."""
+    """Start of a warm fit: the weights, dual variables and ``C`` of the last one."""
 
     weights: np.ndarray
     duals: np.ndarray
@@ -152,30 +153,30 @@ class KernelStart:
 
 
 class KernelEstimator(KernelInputsMixin, FittedMixin, CallbackSupportMixin, BaseEstimator):
-    """Base of all learners with kernels: their ``fit``, and what is read off their models."""
+    """Base of all learners with kernels: their ``fit``, and attributes of their models."""
 
-    # --- what a subclass says
+    # --- for subclasses
 
-    def _fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike) -> None:
-        """Fit to data that are checked, and keep what is found."""
+    def _fit(self, X: Array, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        """Fit to checked data, and set ``model_``."""
         raise NotImplementedError
 
     def _encode_targets(self, y: ArrayLike, weight: np.ndarray) -> tuple[Any, np.ndarray, Any]:
-        """Return valid targets, weights by class and sample, and the outputs of the model.
+        """Return encoded targets, weights by class and sample, and the outputs of the model.
 
-        Rows of weight zero are left out.
+        Rows of weight zero do not influence them.
         """
         raise NotImplementedError
 
     def _adapt_to_fold(self, training: KernelTraining) -> KernelTraining:
-        """Return the training rows of a fold, with their own centre or units of weight."""
+        """Return the training rows of a fold, centred or weighted for the fold."""
         return training
 
     # --- fit
 
     @with_callbacks
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit.
+        """Fit the model.
 
         Parameters
         ----------
@@ -200,41 +201,41 @@ class KernelEstimator(KernelInputsMixin, FittedMixin, CallbackSupportMixin, Base
             self._fit(X, y, sample_weight)
             return self
 
-    def _check_given_kernels(self, X: MatrixLike, kept: np.ndarray) -> KernelStack:
-        """Return given kernel matrices between the rows that count, once all are checked."""
+    def _check_given_kernels(self, X: MatrixLike | KernelStack, kept: np.ndarray) -> KernelStack:
+        """Check given kernel matrices, and return those between the rows ``kept``."""
         stack = KernelStack(X)
         stack.check()
         self.n_features_in_ = stack.n_samples
         return stack if len(kept) == stack.n_samples else stack.take(kept)
 
-    # --- what is read off the model
+    # --- attributes of the model
 
     @property
     def kernel_names_(self) -> list[str]:
-        """How all kernels are called."""
-        return list(self._fitted().names)
+        """Names of all kernels."""
+        return list(self._get_model().names)
 
     @property
     def bank_(self) -> Any:
-        """The kernels, with the rows that prediction needs; None where matrices are given."""
-        return self._fitted().bank
+        """The kernels, with the rows that prediction needs; None if matrices are given."""
+        return self._get_model().bank
 
     @property
     def support_(self) -> np.ndarray:
-        """The training rows that the model rests on."""
-        return np.asarray(self._fitted().support)
+        """The training rows that the model uses."""
+        return np.asarray(self._get_model().support)
 
     @property
     def cost_(self) -> dict[str, int]:
-        """What the model takes: kernels, support vectors, numbers stored, multiplications a row."""
-        return dict(self._fitted().cost())
+        """Size of the model: kernels, support vectors, numbers stored, multiplications per row."""
+        return dict(self._get_model().cost())
 
 
 class WeightedKernelLearner(ReportedMixin, KernelEstimator):
     """Base of the learners that weigh kernels.
 
     A subclass has the parameters ``bank``, ``kernel``, ``C``, ``tol``, ``max_iter`` and
-    ``warm_start``, and says what its penalty and its targets are.
+    ``warm_start``, and builds the penalty and the targets for the engine.
     """
 
     model_: KernelModel
@@ -242,32 +243,32 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
     #: Whether the machine is that of squared losses.
     _squares = False
 
-    # --- what a subclass says
+    # --- for subclasses
 
     def _build_penalty(
         self, training: KernelTraining
     ) -> tuple[multikernel.KernelPenalty, dict[str, Any]]:
-        """Return the penalty, and what to report of it: here the ``p``-norm of the weights."""
+        """Return the penalty, by default a ``p``-norm of the weights, and facts for the report."""
         return multikernel.KernelPenalty.of_weights(float(self.p), np.ones(training.n_kernels)), {}
 
-    def _build_target(self, y: ArrayLike, caps: np.ndarray, outputs: Any) -> Any:
-        """Return the targets as the engine takes them."""
+    def _build_target(self, y: np.ndarray, caps: np.ndarray, outputs: Any) -> Any:
+        """Return the targets for the engine; ``caps`` are the factors of the losses."""
         raise NotImplementedError
 
     def _objective_unit(self, training: KernelTraining) -> float:
-        """Return what the engine's objective is divided by to be that of the documentation."""
+        """Return the ratio of the engine's objective to the documented one."""
         return 1.0
 
     def _count_iterations(self) -> int:
-        """Return how many iterations a fit has at most."""
+        """Return the largest number of iterations of a fit."""
         return int(self.max_iter)
 
     # --- data
 
     def _compute_kernels(self, X: Array, weight: np.ndarray) -> tuple[Any, Any]:
-        """Return the fitted bank (None if kernels are given), and the kernels of the rows.
+        """Return the fitted bank, None if kernels are given, and the kernels of the rows.
 
-        The rows are those of positive weight: the others count for nothing.
+        Only rows of positive weight are used.
         """
         kept = np.flatnonzero(weight > 0.0)
         if self._precomputed:
@@ -275,7 +276,7 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
         bank = gaussian_bank() if self.bank is None else self.bank
         return self._fit_bank(bank, take_rows(X, kept), weight[kept])
 
-    def _fit_bank(self, bank: Any, X: Array, weight: np.ndarray) -> tuple[Any, Any]:
+    def _fit_bank(self, bank: KernelBank, X: Array, weight: np.ndarray) -> tuple[Any, Any]:
         """Return the fitted bank and the kernels of the rows, within the memory of the bank."""
         beside = multikernel.estimate_workspace_bytes(X.shape[0], bank.dtype, self._squares)
         fitted, grams, message = bank.fit_within(X, beside, weight)
@@ -283,25 +284,28 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
             warn_caller(message, KernelMemoryWarning)
         return fitted, grams
 
-    def _prepare_training(self, X: Array, y: Array, sample_weight: Array) -> KernelTraining:
+    def _prepare_training(
+        self, X: Array, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> KernelTraining:
         """Return the rows of positive weight, with their kernels."""
-        y, weight, outputs = self._encode_targets(y, prepare_row_costs(sample_weight, X.shape[0]))
+        costs = prepare_row_costs(sample_weight, X.shape[0])
+        targets, weight, outputs = self._encode_targets(y, costs)
         bank, grams = self._compute_kernels(X, weight)
         rows = np.flatnonzero(weight > 0.0)
         inputs = Inputs.of(self)
         return KernelTraining(
-            bank, grams, y[rows], weight[rows], rows, self._takes_raw_rows(), inputs, outputs
+            bank, grams, targets[rows], weight[rows], rows, self._takes_raw_rows(), inputs, outputs
         )
 
     # --- fit
 
-    def _fit(self, X: Array, y: Array, sample_weight: Array) -> None:
-        progress = Progress.of_fit(self, X, y, sample_weight, self._count_iterations())
+    def _fit(self, X: Array, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        progress = FitTask.of_fit(self, X, y, sample_weight, self._count_iterations())
         self._learn(self._prepare_training(X, y, sample_weight), progress)
         progress.end(dict)
 
-    def _learn(self, training: KernelTraining, progress: Progress) -> None:
-        """Run the engine on the rows that count, and keep what it finds."""
+    def _learn(self, training: KernelTraining, progress: FitTask) -> None:
+        """Run the engine, and set the model and the report."""
         found, facts = self._solve(training, self._find_start(training), progress)
         self._report(found, training.grams.dtype)
         unit = self._objective_unit(training)
@@ -314,10 +318,10 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
         self,
         training: KernelTraining,
         start: tuple[np.ndarray, np.ndarray] | None,
-        progress: Progress | None = None,
+        progress: FitTask | None = None,
     ) -> tuple[multikernel.KernelSolution, dict[str, Any]]:
-        """Return what the engine finds, and what to report of the penalty."""
-        with np.errstate(over="ignore"):  # the engine refuses what is too large
+        """Return the solution of the engine, and facts of the penalty for the report."""
+        with np.errstate(over="ignore"):  # the engine raises for factors that are too large
             caps = float(self.C) * training.weight
             target = self._build_target(training.y, caps, training.outputs)
         penalty, facts = self._build_penalty(training)
@@ -333,7 +337,7 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
         return found, facts
 
     def _find_start(self, training: KernelTraining) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return weights and dual variables of the last fit, if ``warm_start`` asks for them."""
+        """Return weights and dual variables of the last fit for ``warm_start``, or None."""
         last = getattr(self, "_resume", None)
         if not self.warm_start or not isinstance(last, KernelStart):
             return None
@@ -345,10 +349,11 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
                 f"of {duals.shape[1]} outputs, but there are {training.n_kernels} and {shape[0]} "
                 f"of {shape[1]}. Set warm_start=False to start anew."
             )
-        # They stay feasible where C grows, and are made so where it falls.
+        # Dual variables stay feasible if C grows, and are shrunk if it falls.
         return weights, duals * min(1.0, float(self.C) / last.cost)
 
-    def _report(self, found: multikernel.KernelSolution, dtype: Any) -> None:
+    def _report(self, found: multikernel.KernelSolution, dtype: DTypeLike) -> None:
+        """Warn if the fit was interrupted, or did not converge."""
         relative = found.gap / found.objective if found.objective else 0.0
         if found.interrupted:
             warn_caller(
@@ -366,7 +371,7 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
             )
 
     def _build_model(self, found: multikernel.KernelSolution, training: KernelTraining) -> Any:
-        """Return the model that the engine has found."""
+        """Return the model of a solution."""
         weights, used = found.weights, np.any(found.duals != 0.0, axis=1)
         there = np.max(training.diagonals, axis=1) > 0.0
         if not np.any(used) or not np.any(weights[there]):
@@ -376,37 +381,36 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
         return training.model(weights, found.duals, used, coefs)
 
     def _get_fact(self, name: str) -> Any:
-        """Return what only some fits report."""
-        facts = self._reported().facts
+        """Return a fact that only some fits report."""
+        facts = self._get_report().facts
         if name not in facts:
             raise AttributeError(f"this fit of {type(self).__name__} reports no {name}")
         return facts[name]
 
-    # --- what is read off the model
+    # --- attributes of the model
 
     @property
     def kernel_weights_(self) -> np.ndarray:
         """The weights of the kernels."""
-        return np.asarray(self._fitted().kernel_weights)
+        return np.asarray(self._get_model().kernel_weights)
 
     @property
     def dual_coef_(self) -> np.ndarray:
-        """What kernels with the support are multiplied by."""
-        return np.asarray(self._fitted().dual_coef)
+        """Coefficients of the kernels with the support."""
+        return np.asarray(self._get_model().dual_coef)
 
 
 class TailSumsMixin:
-    """A learner that looks at the tail sums of its kernels, and reports them."""
+    """A learner that uses the tail sums of its kernels, and reports them."""
 
     @property
     def tail_sums_(self: Any) -> np.ndarray:
         """The tail sums of the kernels."""
-        sums: np.ndarray = self._get_fact("tail_sums")
-        return sums
+        return np.asarray(self._get_fact("tail_sums"))
 
 
-def warn_no_kernel(zero: bool = False, advice: str = _FEWER) -> None:
-    """Warn of a model without kernels, or whose kernels are zero."""
+def warn_no_kernel(zero: bool = False, advice: str = _NO_KERNEL_ADVICE) -> None:
+    """Warn that a model has no kernels, or that its kernels are zero."""
     what = (
         "The kernels that are left in the model are zero between all rows: it"
         if zero

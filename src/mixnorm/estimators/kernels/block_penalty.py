@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mixnorm.engines.multikernel import KernelPenalty
 from mixnorm.estimators._common.parameters import ClassWeight, Count, Seed
 from mixnorm.estimators.kernels.base import KernelTraining, TailSumsMixin
 from mixnorm.estimators.kernels.inputs import (
@@ -18,27 +16,7 @@ from mixnorm.estimators.kernels.inputs import (
     MachineParameters,
     Tail,
 )
-from mixnorm.estimators.kernels.stream import KernelStream, Solver
-
-
-class BlockPenaltyClassifier(KernelStream):
-    """Half the square of a norm of block sizes, and a multiple of each."""
-
-    def _choose_exponent(self, n_kernels: int, n_classes: int) -> float:
-        if self.q is None:
-            return max(2.0, 2.0 * math.log(n_kernels))
-        if isinstance(self.q, str):
-            return max(2.0, 2.0 * math.log(n_classes))
-        return float(self.q)
-
-    def _build_penalty(self, training: KernelTraining) -> tuple[KernelPenalty, dict[str, Any]]:
-        costs, facts = self._compute_block_costs(training)
-        offsets = costs * float(np.sum(training.weight)) * float(self.C)
-        exponent = self._choose_exponent(training.n_kernels, training.outputs.n_outputs)
-        return KernelPenalty(exponent, np.ones(training.n_kernels), offsets), facts
-
-    def _objective_unit(self, training: KernelTraining) -> float:
-        return float(np.sum(training.weight)) * float(self.C)
+from mixnorm.estimators.kernels.stream import BlockPenaltyClassifier, Solver
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -69,14 +47,14 @@ class UFOMKLClassifier(BlockParameters, BlockPenaltyClassifier):
     Parameters
     ----------
     bank : KernelBank, optional
-        The kernels; Gaussian kernels of eleven widths, in units of the mean squared distance of
-        the training rows, by default.
+        The kernels. By default Gaussian kernels of eleven widths, in units of the mean squared
+        distance of the training rows.
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     C : float, default=10.0
-        What a sample's loss counts.
+        Weight of each sample's loss.
     beta : float, default=1e-3
-        What the size of a block costs; the larger, the fewer kernels are left.
+        Cost of the size of a block; the larger, the fewer kernels are left.
     q : float or "classes", optional
         Dual exponent on the blocks, at least 2; ``max(2, 2 log n_kernels)`` by default, and
         ``max(2, 2 log n_classes)`` for ``"classes"``.
@@ -85,14 +63,14 @@ class UFOMKLClassifier(BlockParameters, BlockPenaltyClassifier):
     tol : float, default=1e-2
         Relative duality gap to stop at.
     max_iter : int, default=200
-        Most weights of kernels to try.
+        Most iterations, each with new weights of the kernels.
     warm_start : bool, default=False
-        Start from the last fit, which had the same rows and kernels.
+        Start from the last fit, which must have had the same rows and kernels.
     solver : {"exact", "mirror"}, default="exact"
         ``"exact"``: alternate between weights and machine, until the gap is small. ``"mirror"``:
-        mirror descent over single samples, which :meth:`partial_fit` does in any case.
+        mirror descent over single samples, which :meth:`partial_fit` always uses.
     epochs : int, default=10
-        Most passes over the samples by ``"mirror"``; ``dual_gap_`` tells how far they came.
+        Most passes over the samples by ``"mirror"``; ``dual_gap_`` shows how far they got.
     random_state : int, RandomState instance or None, default=None
         Shuffles the samples for ``"mirror"``.
 
@@ -147,14 +125,14 @@ class SMSDMKLClassifier(TailSumsMixin, BlockParameters, BlockPenaltyClassifier):
     Parameters
     ----------
     bank : KernelBank, optional
-        The kernels; Gaussian kernels of eleven widths, in units of the mean squared distance of
-        the training rows, by default.
+        The kernels. By default Gaussian kernels of eleven widths, in units of the mean squared
+        distance of the training rows.
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     C : float, default=100.0
-        What a sample's loss counts.
+        Weight of each sample's loss.
     beta : float, default=1e-2
-        What the size of a block costs, times its tail sum.
+        Cost of the size of a block, times its tail sum.
     tail : int, default=8
         Number of largest eigenvalues that a tail sum leaves out.
     q : float or "classes", optional
@@ -165,14 +143,14 @@ class SMSDMKLClassifier(TailSumsMixin, BlockParameters, BlockPenaltyClassifier):
     tol : float, default=1e-2
         Relative duality gap to stop at.
     max_iter : int, default=200
-        Most weights of kernels to try.
+        Most iterations, each with new weights of the kernels.
     warm_start : bool, default=False
-        Start from the last fit, which had the same rows and kernels.
+        Start from the last fit, which must have had the same rows and kernels.
     solver : {"exact", "mirror"}, default="exact"
         ``"exact"``: alternate between weights and machine, until the gap is small. ``"mirror"``:
-        mirror descent over single samples, which :meth:`partial_fit` does in any case.
+        mirror descent over single samples, which :meth:`partial_fit` always uses.
     epochs : int, default=10
-        Most passes over the samples by ``"mirror"``; ``dual_gap_`` tells how far they came.
+        Most passes over the samples by ``"mirror"``; ``dual_gap_`` shows how far they got.
     random_state : int, RandomState instance or None, default=None
         Shuffles the samples for ``"mirror"``.
 
@@ -191,8 +169,8 @@ class SMSDMKLClassifier(TailSumsMixin, BlockParameters, BlockPenaltyClassifier):
 
     Notes
     -----
-    Narrow kernels, which can fit anything, have large tail sums and are penalised most. That
-    decides much on few data sets and little on most; see the user guide.
+    Narrow kernels, which can fit anything, have large tail sums and are penalised most. This
+    matters on few data sets and hardly on most; see the user guide.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What classifiers with several kernels share."""
+"""The base class of classifiers that weigh kernels, and the encoding of labels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HingeLoss = Annotated[str, OneOf(("hinge", "squared_hinge"))]
 
 
 class KernelClassifier(DecisionFace, WeightedKernelLearner):
-    """Labels in, labels out: Crammer and Singer's joint machine on a sum of kernels."""
+    """Classifiers by Crammer and Singer's joint machine on a sum of kernels."""
 
     loss: str = "hinge"
 
@@ -62,7 +62,7 @@ def encode_labels(
 
 
 def apply_class_weights(class_weight: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return weights of rows, multiplied by those of their classes among the rows that count."""
+    """Return weights of rows times weights of classes; balanced ones are of rows that count."""
     if class_weight is None:
         return weight
     kept, found = weight > 0.0, np.zeros(len(weight))

@@ -1,4 +1,4 @@
-"""Sparse multiple kernel learning: a few kernels out of thousands, chosen one at a time."""
+"""Sparse multiple kernel learning: a few kernels of thousands, chosen one at a time."""
 
 from __future__ import annotations
 
@@ -9,24 +9,19 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import ArrayLike
-from mixnorm._checks import check_array
 from mixnorm.estimators._common.classifier import ClassifierFace
-from mixnorm.estimators._common.inputs import (
-    check_loss,
-    check_number_targets,
-    unit_of,
-)
+from mixnorm.estimators._common.inputs import check_loss, unit_of
 from mixnorm.estimators._common.parameters import ClassWeight, Loss, Switch
 from mixnorm.estimators.kernels.classifier import encode_labels
 from mixnorm.estimators.kernels.greedy_base import GreedyKernelLearner, GreedyKernelParameters
 from mixnorm.estimators.kernels.inputs import compute_target_centre
-from mixnorm.estimators.kernels.regressor import KernelRegressionFace
+from mixnorm.estimators.kernels.regressor import KernelRegressionFace, check_target_table
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared, as_loss
 from mixnorm.models import ClassOutputs, NumberOutputs
 
 
 class GreedyRegressor(KernelRegressionFace, GreedyKernelLearner):
-    """Numbers in, numbers out, by a few kernels."""
+    """Regression by a few kernels."""
 
     def _loss(self) -> Any:
         return Squared()
@@ -34,39 +29,36 @@ class GreedyRegressor(KernelRegressionFace, GreedyKernelLearner):
     def _encode_targets(
         self, y: ArrayLike, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, NumberOutputs]:
-        check_number_targets(y)
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        table = y.reshape(len(y), -1)
+        table, single = check_target_table(y)
         previous = self._find_previous()
         if previous is None:
             kept = weight > 0.0
             unit = unit_of(table[kept] - compute_target_centre(table[kept], weight[kept]))
-        else:  # a path goes on in the units in which it began
+        else:  # a path keeps its unit
             unit = previous.outputs.unit
         largest = float(np.max(np.abs(table)))
         if not largest / unit < 1e152:
             raise ValueError(
-                f"y has the size {largest:.3g}, whose square is out of the range of floats in the "
-                f"unit {unit:.3g} that its deviations have; divide y by a power of ten, or "
+                f"y has the size {largest:.3g}, and its deviations have the unit {unit:.3g}; the "
+                "square of their ratio is too large for a float. Divide y by a power of ten, or "
                 "subtract its mean."
             )
-        outputs = NumberOutputs(y.ndim == 1, unit, np.zeros(table.shape[1]), self._loss())
+        outputs = NumberOutputs(single, unit, np.zeros(table.shape[1]), self._loss())
         return table / unit, weight, outputs
 
     def _targets_of(self, y: ArrayLike) -> np.ndarray:
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        return np.asarray(y.reshape(len(y), -1))
+        return check_target_table(y)[0]
 
     @property
     def intercept_(self) -> Any:
         """The mean of the targets."""
         found: np.ndarray = super().intercept_
-        outputs: Any = self._fitted().outputs
+        outputs: Any = self._get_model().outputs
         return float(found[0]) if outputs.single else found
 
 
 class GreedyClassifier(ClassifierFace, GreedyKernelLearner):
-    """Labels in, labels out, by a few kernels."""
+    """Classification by a few kernels."""
 
     def _check_together(self) -> None:
         super()._check_together()
@@ -123,7 +115,7 @@ class GreedyMKLRegressor(GreedyKernelParameters, GreedyRegressor):
         The kernels; Gaussian kernels of three widths on every column by default
         (:meth:`KernelBank.per_feature <mixnorm.kernels.KernelBank.per_feature>`).
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     n_kernels : int, default=10
         Most kernels to choose.
     algorithm : {"gomp", "l1", "l2"}, default="gomp"
@@ -134,32 +126,32 @@ class GreedyMKLRegressor(GreedyKernelParameters, GreedyRegressor):
         kernels, and has a duality gap. ``"l2"``: the largest gradient on the data,
         :math:`(\frac1n \sum_i \nabla_j(x_i)^2)^{1/2}`, and one step against it (Algorithm 2).
     alpha : float, default=1e-3
-        Weight of the penalty. ``"l2"`` has none: few steps regularise.
+        Weight of the penalty. ``"l2"`` has no penalty; few steps regularise it.
     step : {"line", "unit"}, default="line"
         Steps of ``"l2"``: the best along the line, or of length one as in the paper, which needs
         kernels of at most one between a row and itself.
     n_steps : int, optional
-        Steps of ``"l2"``; ``n_kernels`` by default. Once so many different kernels are chosen,
-        further steps are taken among these.
+        Steps of ``"l2"``; ``n_kernels`` by default. Once ``n_kernels`` different kernels are
+        chosen, further steps are taken among these.
     scan : {"auto", "exact", "factors"}, default="auto"
-        How kernels are scored. ``"factors"``: by stand-ins of low rank, and those that lead,
-        exactly. ``"exact"``: all of them in every round, which for large banks takes long.
-        ``"auto"``: exactly if all matrices together have no more than 67 million entries.
+        How kernels are scored. ``"factors"``: by low-rank stand-ins, and the leading ones exactly.
+        ``"exact"``: all of them exactly in every round, which takes long for large banks.
+        ``"auto"``: exactly if all matrices together have at most 67 million entries.
     rank : int, default=64
         Most landmarks of the stand-ins of kernels that share columns.
     tol : float, default=1e-8
-        Of a refit that iterates: what may be left to gain, in parts of the loss of the mean.
+        Tolerance of a refit that iterates, in parts of the loss of the mean.
     max_iter : int, default=5000
         Most iterations of a refit.
     warm_start : bool, default=False
-        Go on with the path of the last fit, which had the same rows and kernels.
+        Continue the path of the last fit, which must have had the same rows and kernels.
 
     Attributes
     ----------
     selected_kernels_ : ndarray of shape (n_selected,)
         The chosen kernels, by their numbers in the bank, in the order in which they came.
     selected_names_ : list of str
-        How they are called.
+        Names of these kernels.
     path_ : dict of ndarray
         One row per round: ``"kernel"``, ``"n_kernels"`` (different ones so far), ``"loss"``,
         ``"objective"``, ``"gradient"`` (its norm, before the round), ``"gap"`` (of ``"l1"``, over
@@ -169,7 +161,7 @@ class GreedyMKLRegressor(GreedyKernelParameters, GreedyRegressor):
     intercept_ : float or ndarray of shape (n_outputs,)
         The mean of the targets.
     kernel_names_ : list of str
-        How all kernels of the bank are called.
+        Names of all kernels of the bank.
     bank_ : FittedBank or None
         The chosen kernels, with the rows that prediction needs.
     support_ : ndarray of shape (n_support,)
@@ -177,7 +169,7 @@ class GreedyMKLRegressor(GreedyKernelParameters, GreedyRegressor):
     null_loss_ : float
         The loss of the mean, half the variance.
     cost_ : dict
-        Kernels and support vectors in use, numbers stored, multiplications for a row.
+        Numbers of kernels, support vectors, stored numbers, and multiplications per row.
     n_iter_ : int
         Iterations of all refits together.
     n_features_in_ : int
@@ -235,7 +227,7 @@ class GreedyMKLClassifier(GreedyKernelParameters, GreedyClassifier):
         The kernels; Gaussian kernels of three widths on every column by default
         (:meth:`KernelBank.per_feature <mixnorm.kernels.KernelBank.per_feature>`).
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     n_kernels : int, default=10
         Most kernels to choose.
     algorithm : {"gomp", "l1", "l2"}, default="gomp"
@@ -257,11 +249,11 @@ class GreedyMKLClassifier(GreedyKernelParameters, GreedyClassifier):
     rank : int, default=64
         Most landmarks of the stand-ins of kernels that share columns.
     tol : float, default=1e-8
-        Of a refit that iterates: what may be left to gain, in parts of the loss of a constant.
+        Tolerance of a refit that iterates, in parts of the loss of a constant.
     max_iter : int, default=5000
         Most iterations of a refit.
     warm_start : bool, default=False
-        Go on with the path of the last fit, which had the same rows and kernels.
+        Continue the path of the last fit, which must have had the same rows and kernels.
 
     Attributes
     ----------

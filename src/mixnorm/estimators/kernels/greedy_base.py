@@ -1,18 +1,19 @@
-"""What the learners that choose a few kernels share: the fit, the path, prediction."""
+"""The base class of learners that choose a few kernels: fit, path and prediction."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Self
 
 import numpy as np
 
-from mixnorm._array import Array, ArrayLike
+from mixnorm._array import Array, ArrayLike, MatrixLike
 from mixnorm.engines import sparse_kernels
 from mixnorm.engines.sparse_kernels import ALGORITHMS, STEPS
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import Count, Number, OneOf, Tolerance, Whole, maybe
-from mixnorm.estimators._common.progress import Progress, Rounds
+from mixnorm.estimators._common.progress import FitTask, Rounds
 from mixnorm.estimators._common.staged import StagedMixin
 from mixnorm.estimators.kernels.base import KernelEstimator, KernelTraining, warn_no_kernel
 from mixnorm.estimators.kernels.inputs import BankParameters, prepare_weights, take_rows
@@ -22,16 +23,16 @@ from mixnorm.exceptions import (
     InterruptedFitWarning,
     NotConvergedWarning,
 )
-from mixnorm.kernels import KernelBank, KernelStack, exact_factor
+from mixnorm.kernels import FittedBank, KernelBank, exact_factor
 from mixnorm.models import Inputs, KernelPath, KernelPathModel
 from mixnorm.pools import KernelPool
 
-# Matrices of so many entries together are stored and scanned as they are.
-_STORED = 2**26
-# Bytes for matrices that are computed at use, some rows at a time.
-_LITTLE = 2**27
-# Rows that weigh less, beside the heaviest, do not count.
-_LIGHT = 1e-30
+# Most entries of all matrices together for which they are stored and scanned exactly.
+_MOST_STORED_ENTRIES = 2**26
+# Bytes for matrices that are computed at every use, some rows at a time.
+_BYTES_BESIDE_STAND_INS = 2**27
+# Rows count as having no weight below this part of the largest weight.
+_LEAST_ROW_WEIGHT = 1e-30
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -51,7 +52,7 @@ class GreedyKernelParameters(BankParameters):
 
 @dataclass(frozen=True, eq=False)
 class ScannedTraining(KernelTraining):
-    """The rows of a fit, whose kernels may be looked at through stand-ins.
+    """The rows of a fit, whose kernels may be scored by stand-ins.
 
     Parameters
     ----------
@@ -62,34 +63,31 @@ class ScannedTraining(KernelTraining):
     rank: int
 
     def pool(self) -> KernelPool:
-        """Return the kernels as atoms; stand-ins are those of these rows and weights."""
+        """Return the kernels as atoms, with stand-ins for these rows and weights."""
         if self.bank is None:
             return KernelPool(self.grams, self.weight)
         sketch = self.bank.sketch(self.weight, self.rank) if self.rank else None
         return KernelPool(self.grams, self.weight, sketch, self.bank.gram)
 
     def path_model(self, path: KernelPath) -> KernelPathModel:
-        """Return the model of a path, with what prediction needs of the bank.
-
-        Prediction is more exact than a scan.
-        """
+        """Return the model of a path, with the kernels that prediction needs, in float64."""
         bank = self.bank
         if bank is not None:
             which = list(path.rounds[-1].support) if path.rounds else [0]
             bank = replace(bank.only(which), precision="float64")
         return KernelPathModel(
-            path, self.rows, bank, self.names, self.raw_rows, self.inputs, self.outputs
+            self.rows, bank, self.names, self.raw_rows, self.inputs, self.outputs, path
         )
 
 
 class GreedyKernelLearner(StagedMixin, KernelEstimator):
-    """Base of the classifier and the regressor, which say what their loss and targets are."""
+    """Base of the classifier and the regressor, which define their loss and targets."""
 
     model_: KernelPathModel
-    #: The settings without which a path cannot be continued.
+    #: The settings of the path, which a continuation must have as well.
     _resume: tuple[str, float, str]
 
-    # --- what a subclass says
+    # --- for subclasses
 
     def _loss(self) -> Any:
         """Return the loss object."""
@@ -101,7 +99,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
 
     # --- fit
 
-    def _fit(self, X: Array, y: Array, sample_weight: Array) -> None:
+    def _fit(self, X: Array, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         previous = self._find_previous()
         training = self._prepare_training(X, y, sample_weight)
         if previous is not None:
@@ -114,42 +112,45 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
                 FewerFeaturesWarning,
             )
         left = self._count_left(training, start)
-        progress = Progress.of_fit(self, X, y, sample_weight, left)
+        progress = FitTask.of_fit(self, X, y, sample_weight, left)
         self._learn(training, progress, start)
         progress.end(dict)
 
-    def _prepare_training(self, X: Array, y: Array, sample_weight: Array) -> ScannedTraining:
+    def _prepare_training(
+        self, X: Array, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> ScannedTraining:
         """Return the rows that count, with their kernels, and weights that sum to one."""
-        y, weight, outputs = self._encode_targets(y, prepare_weights(sample_weight, X.shape[0]))
-        rows = np.flatnonzero(weight > _LIGHT * np.max(weight))
+        weight = prepare_weights(sample_weight, X.shape[0])
+        targets, weight, outputs = self._encode_targets(y, weight)
+        rows = np.flatnonzero(weight > _LEAST_ROW_WEIGHT * np.max(weight))
         weight = weight[rows] / np.sum(weight[rows])
         bank, grams, rank = self._compute_kernels(X, rows, weight)
         inputs = Inputs.of(self)
         return ScannedTraining(
-            bank, grams, y[rows], weight, rows, self._takes_raw_rows(), inputs, outputs, rank
+            bank, grams, targets[rows], weight, rows, self._takes_raw_rows(), inputs, outputs, rank
         )
 
     def _adapt_to_fold(self, training: KernelTraining) -> KernelTraining:
         return replace(training, weight=training.weight / np.sum(training.weight))
 
     def _learn(
-        self, training: ScannedTraining, progress: Progress, start: KernelPath | None = None
+        self, training: ScannedTraining, progress: FitTask, start: KernelPath | None = None
     ) -> None:
-        """Run the engine on the rows that count, and keep what it finds."""
-
-        def attributes(path: KernelPath) -> dict[str, Any]:
-            return {"model_": training.path_model(path)}
-
-        rounds = Rounds(progress, self._count_left(training, start), attributes)
+        """Run the engine, and set the model."""
+        left = self._count_left(training, start)
+        rounds = Rounds(progress, left, lambda path: {"model_": training.path_model(path)})
         path = self._find_path(training, start, rounds)
         self.model_ = training.path_model(path)
         self._resume = self._settings()
-        self._report(path, self._n_rounds(training))
+        self._report(path, self._count_rounds(training))
 
     def _find_path(
-        self, training: ScannedTraining, start: KernelPath | None = None, rounds: Any = None
+        self,
+        training: ScannedTraining,
+        start: KernelPath | None = None,
+        rounds: Rounds | None = None,
     ) -> KernelPath:
-        """Return what the engine finds."""
+        """Return the path of the engine."""
         loss, n_outputs = self._loss(), training.outputs.n_outputs
         unit = training.outputs.unit if self.algorithm == "l1" else 1.0
         return sparse_kernels.select(
@@ -160,9 +161,9 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
             n_outputs=n_outputs,
             weight=training.weight,
             algorithm=self.algorithm,
-            alpha=float(self.alpha) / unit,  # a norm goes with the unit of targets
+            alpha=float(self.alpha) / unit,  # a norm has the unit of the targets
             step=self.step,
-            n_steps=self._n_rounds(training),
+            n_steps=self._count_rounds(training),
             tol=float(self.tol),
             max_iter=int(self.max_iter),
             start=start,
@@ -170,34 +171,34 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         )
 
     def _find_previous(self) -> KernelPathModel | None:
-        """Return the model whose path is to be continued, if there is one."""
+        """Return the model of the last fit for ``warm_start``, or None."""
         return getattr(self, "model_", None) if self.warm_start else None
 
     @property
     def _size(self) -> str:
-        """The parameter that says how many rounds there are."""
+        """The parameter that limits the number of rounds."""
         return "n_steps" if self.algorithm == "l2" else "n_kernels"
 
     def _count_iterations(self) -> int:
-        """Return how many rounds a fit has at most."""
+        """Return the largest number of rounds of a fit."""
         steps = self.algorithm == "l2" and self.n_steps is not None
         return int(self.n_steps if steps else self.n_kernels)
 
-    def _n_rounds(self, training: KernelTraining) -> int:
-        """Return how many rounds to go, with the kernels that there are."""
+    def _count_rounds(self, training: KernelTraining) -> int:
+        """Return the largest number of rounds with the kernels of the training data."""
         most = self._count_iterations()
         return most if self.algorithm == "l2" else min(most, training.n_kernels)
 
     def _count_left(self, training: KernelTraining, start: KernelPath | None) -> int:
-        """Return how many rounds are left after those of a path."""
-        return max(0, self._n_rounds(training) - (0 if start is None else len(start.rounds)))
+        """Return the number of rounds left after those of a path."""
+        return max(0, self._count_rounds(training) - (0 if start is None else len(start.rounds)))
 
     def _compute_kernels(
         self, X: Array, kept: np.ndarray, weight: np.ndarray
     ) -> tuple[Any, Any, int]:
-        """Return the bank (None if kernels are given), the kernels, and the rank of stand-ins.
+        """Return the bank, None if kernels are given, the kernels, and the rank of stand-ins.
 
-        The rows are those that count. The rank is zero where kernels are scored exactly.
+        The rank is zero if kernels are scored exactly.
         """
         if self._precomputed:
             return None, self._check_given_kernels(X, kept), 0
@@ -206,16 +207,16 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         names = getattr(self, "feature_names_in_", None)
         if self.bank is None and names is not None:
             bank = replace(bank, names=_name_kernels(bank, names))
-        small = bank.n_kernels * bank.n_samples**2 <= _STORED
+        small = bank.n_kernels * bank.n_samples**2 <= _MOST_STORED_ENTRIES
         exact = self.scan == "exact" or (self.scan == "auto" and small)
         if exact or bank.factors is not None:
             return bank, bank.grams(partly=False), 0
-        # Nothing is stored beside the stand-ins.
-        little = replace(bank, memory=min(bank.memory, _LITTLE))
+        # No matrix is stored beside the stand-ins.
+        little = replace(bank, memory=min(bank.memory, _BYTES_BESIDE_STAND_INS))
         return bank, little.grams(partly=False), int(self.rank)
 
     def _check_continues(self, previous: KernelPathModel, training: KernelTraining) -> None:
-        """Raise unless the path at hand can be continued with these kernels and rows."""
+        """Raise unless the last path can be continued with these kernels and rows."""
         shape, known, names = previous.path.terms.shape[1:], previous.names, training.names
         here = (len(training.rows), training.outputs.n_outputs)
         if shape != here or known != names:
@@ -239,6 +240,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         return (self.algorithm, float(self.alpha), repr(self._loss()))
 
     def _report(self, path: KernelPath, wanted: int) -> None:
+        """Warn if the path is shorter than wanted, or less exact."""
         done = len(path.rounds)
         if path.interrupted:
             warn_caller(
@@ -256,8 +258,8 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
             )
         if not path.converged:
             warn_caller(
-                f"A refit did not reach tol={self.tol:g}, within max_iter={self.max_iter} "
-                "iterations or because rounding forbids. Raise alpha, max_iter or tol, or scale "
+                f"A refit did not reach tol={self.tol:g} within max_iter={self.max_iter} "
+                "iterations, or rounding prevented it. Raise alpha, max_iter or tol, or scale "
                 "the kernels (normalize='trace' in a bank).",
                 NotConvergedWarning,
             )
@@ -270,19 +272,20 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         Parameters
         ----------
         n_rounds : int
-            Number of rounds: of kernels, unless ``algorithm="l2"`` chose some of them twice.
+            Number of rounds, which is the number of kernels unless ``algorithm="l2"`` chose some of
+            them twice.
 
         Returns
         -------
         estimator
             A fitted copy; the model itself is unchanged.
         """
-        if not self._fitted().size:
+        if not self._get_model().size:
             raise ValueError("truncate: the model has no kernels, and so no smaller model.")
-        return self._truncated(n_rounds, self._size, "rounds")
+        return self._truncate(n_rounds, self._size, "rounds")
 
-    def rates(self, X: Array, y: Array) -> KernelRates:
-        """Return how fast the loss falls along the path, and what the theory says of that.
+    def rates(self, X: MatrixLike, y: ArrayLike) -> KernelRates:
+        """Return how fast the loss falls along the path, and the rate of the theory.
 
         The theory is that of ``algorithm="l2"`` on squared losses.
 
@@ -299,32 +302,31 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         KernelRates
             With ``correlation``, ``gamma``, ``predicted``, ``measured``, ``bound`` and more.
         """
-        model = self._fitted()
+        model = self._get_model()
         given, n_outputs = model.bank is None, model.path.terms.shape[2]
         loss = model.outputs.loss
         if loss is not None and not loss.constant_curvature:
             raise ValueError(f"rates are known for squared losses, and this model has {loss!r}.")
         if not model.size:
             raise ValueError("the model has no kernels, and so no rate; lower alpha.")
-        target = self._targets_of(y)
-        if target.shape[1] != n_outputs or (not given and len(target) != X.shape[0]):
+        target, rows = self._targets_of(y), self._check_new(X)
+        if target.shape[1] != n_outputs or (not given and len(target) != rows.shape[0]):
             raise ValueError(
                 f"y has {len(target)} rows and {target.shape[1]} outputs; it must have one row for "
                 f"each of X and {n_outputs} outputs, as in the fit."
             )
-        if given and KernelStack(X).shape != (len(target), len(target)):
+        if given and rows.shape != (len(target), len(target)):
             raise ValueError(
-                f"X has kernels of shape {KernelStack(X).shape} for {len(target)} targets; rates "
-                "need those between all pairs of the rows."
+                f"X has kernels of shape {rows.shape} for {len(target)} targets; rates need those "
+                "between all pairs of the rows."
             )
-        X = self._check_new(X)
-        sums, _ = model.sums(X, range(model.size + 1))
+        sums, _ = model.sums(rows, range(model.size + 1))
         found = [each * model.outputs.unit - target for each in sums]
         losses = np.asarray([0.5 * np.sum(left * left) / len(target) for left in found])
         if model.bank is None:
-            matrices = [X.matrices[kernel] for kernel in model.selected]
+            matrices = [rows.matrices[kernel] for kernel in model.selected]
         else:
-            here = model.bank.rebased(X)
+            here = model.bank.replace_rows(rows)
             matrices = [here.gram(place) for place in range(here.n_kernels)]
         wide = [np.asarray(matrix, dtype=np.float64) for matrix in matrices]
         return measure_rates([exact_factor(matrix) for matrix in wide], -found[0], losses)
@@ -333,51 +335,47 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         """Return the targets of some rows, one column per output."""
         raise NotImplementedError
 
-    # --- what is read off the model
-
-    def _fitted(self) -> KernelPathModel:
-        model: KernelPathModel = super()._fitted()
-        return model
+    # --- attributes of the model
 
     @property
     def selected_kernels_(self) -> np.ndarray:
         """The chosen kernels, by their numbers in the bank."""
-        return self._fitted().selected
+        return np.asarray(self._get_model().selected)
 
     @property
     def selected_names_(self) -> list[str]:
-        """How the chosen kernels are called."""
-        model = self._fitted()
+        """Names of the chosen kernels."""
+        model = self._get_model()
         return [model.names[kernel] for kernel in model.selected]
 
     @property
     def path_(self) -> dict[str, np.ndarray]:
         """One row per round."""
-        return dict(self._fitted().curve)
+        return dict(self._get_model().curve)
 
     @property
     def dual_coef_(self) -> np.ndarray:
-        """What the chosen kernels with the support are multiplied by."""
-        return self._fitted().tables
+        """Coefficients of the chosen kernels with the support."""
+        return np.asarray(self._get_model().tables)
 
     @property
     def intercept_(self) -> Any:
         """The predictions, or scores, of the model without kernels."""
-        return self._fitted().intercept
+        return self._get_model().intercept
 
     @property
     def null_loss_(self) -> float:
         """The training loss without kernels."""
-        return self._fitted().null_loss
+        return float(self._get_model().null_loss)
 
     @property
     def n_iter_(self) -> int:
         """Iterations of all refits together."""
-        return max(1, sum(step.iterations for step in self._fitted().path.rounds))
+        return max(1, sum(step.iterations for step in self._get_model().path.rounds))
 
 
-def _name_kernels(bank: Any, names: Any) -> list[str]:
-    """Return how the kernels of single columns are called, with the names of the columns."""
+def _name_kernels(bank: FittedBank, names: Sequence[str]) -> list[str]:
+    """Return the names of kernels of single columns, with the names of the columns."""
     places = [
         int(bank.columns[group][0]) if bank.columns[group] is not None else 0
         for group in bank.group_of

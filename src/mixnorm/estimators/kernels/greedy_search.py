@@ -1,4 +1,4 @@
-"""A few kernels, whose number is chosen by cross-validation."""
+"""Learners with a few kernels, whose number is chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from mixnorm.estimators._common.parameters import (
     maybe,
     values_to_try,
 )
+from mixnorm.estimators.kernels.base import KernelTraining
 from mixnorm.estimators.kernels.greedy import (
     GreedyClassifier,
     GreedyMKLClassifier,
@@ -31,8 +32,9 @@ from mixnorm.estimators.kernels.search_base import KernelProblem, KernelSearch
 from mixnorm.selection import Candidate, FixedScores
 
 
-class PathProblem(KernelProblem):
-    """A search over sizes and penalties: one path per penalty, whose models have all sizes.
+@dataclass(eq=False, kw_only=True)
+class KernelPathProblem(KernelProblem):
+    """A search over sizes and penalties: one path per penalty, which has models of all sizes.
 
     Parameters
     ----------
@@ -42,20 +44,21 @@ class PathProblem(KernelProblem):
         The penalties.
     """
 
-    def __init__(self, *given: Any, alphas: list[float]) -> None:
-        super().__init__(*given)
-        self.alphas = alphas
-        self.chains = [self.estimator._n_rounds(self.training)] * len(alphas)
+    alphas: list[float]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.chains = [self.estimator._count_rounds(self.training)] * len(self.alphas)
 
     def _chain(
         self, part: ScannedTraining, train: np.ndarray, test: np.ndarray, number: int
     ) -> Iterator[Candidate]:
         alpha = self.alphas[number]
         path = self.learner({"alpha": alpha})._find_path(part)
-        if path.interrupted:  # a path cut short would bias the choice
+        if path.interrupted:  # a shorter path would bias the choice
             raise KeyboardInterrupt
         model, X = part.path_model(path), self.rows_of(test)
-        # Where no kernel helps, the model without any is the one with at most one.
+        # If no kernel helps, the model without kernels is the candidate of size one.
         stages = model.staged_scores(X) if model.size else [model.scores(X)]
         size = self.estimator._size
         for count, scores in enumerate(stages, 1):
@@ -64,18 +67,18 @@ class PathProblem(KernelProblem):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class _SizeSearch(GreedyKernelParameters, KernelSearch, GreedyKernelLearner):
-    """A search along the sizes of one path per penalty."""
+class _KernelCountSearch(GreedyKernelParameters, KernelSearch, GreedyKernelLearner):
+    """A search over the sizes of one path per penalty."""
 
     alphas: Annotated[Any, maybe(ListOf(Number(above=0, why="it is what kernels cost")))] = None
 
-    def _problem(self, plain: Any, *given: Any) -> PathProblem:
-        alphas = self.alpha if self.alphas is None else self.alphas
-        return PathProblem(plain, *given, alphas=values_to_try(alphas, "alphas"))
+    def _build_problem(self, *rows: Any, training: KernelTraining) -> KernelPathProblem:
+        alphas = values_to_try(self.alpha if self.alphas is None else self.alphas, "alphas")
+        return KernelPathProblem(*rows, training=training, alphas=alphas)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GreedyMKLRegressorCV(_SizeSearch, GreedyRegressor):
+class GreedyMKLRegressorCV(_KernelCountSearch, GreedyRegressor):
     """:class:`GreedyMKLRegressor` with the number of kernels chosen by cross-validation.
 
     One path is fitted per fold and penalty, all of its sizes are scored on the held-out rows, and
@@ -95,7 +98,7 @@ class GreedyMKLRegressorCV(_SizeSearch, GreedyRegressor):
     cv : int, splitter or iterable, default=None
         Folds, as in scikit-learn; None takes five.
     scoring : str or callable, default=None
-        What to maximise; None takes R².
+        Score to maximise; None takes R².
     one_standard_error : bool, default=False
         Choose the fewest kernels whose mean score is within one standard error of the best, at the
         penalty of the best.
@@ -127,7 +130,7 @@ support_, null_loss_, cost_, n_iter_, n_features_in_, feature_names_in_
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GreedyMKLClassifierCV(_SizeSearch, GreedyClassifier):
+class GreedyMKLClassifierCV(_KernelCountSearch, GreedyClassifier):
     """:class:`GreedyMKLClassifier` with the number of kernels chosen by cross-validation.
 
     One path is fitted per fold and penalty, all of its sizes are scored on the held-out rows, and
@@ -150,7 +153,7 @@ class GreedyMKLClassifierCV(_SizeSearch, GreedyClassifier):
     cv : int, splitter or iterable, default=None
         Folds, as in scikit-learn; None takes five.
     scoring : str or callable, default=None
-        What to maximise; None takes accuracy.
+        Score to maximise; None takes accuracy.
     one_standard_error : bool, default=False
         Choose the fewest kernels whose mean score is within one standard error of the best, at the
         penalty of the best.

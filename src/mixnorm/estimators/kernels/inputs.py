@@ -1,4 +1,4 @@
-"""What learners with several kernels are given: rows for a bank, or kernel matrices."""
+"""Parameters and inputs of learners with kernels: rows for a bank, or kernel matrices."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _ADVICE = (
     "'bank' computes the kernels of bank, and 'precomputed' takes kernel matrices in place of X"
 )
 _BANK = "make one with mixnorm.kernels.KernelBank or gaussian_bank, or leave it at None"
-_FLOOR = "a kernel of tail sum zero would take all weight. 0.01 is a good start"
+_FLOOR_ADVICE = "a kernel of tail sum zero would take all weight. 0.01 is a good start"
 _CONVEX = "below that the penalty is not strongly convex"
 
 # --- parameters of several learners; those in the plural list what a search tries
 
 Bank = Annotated[Any, maybe(Of(KernelBank, why=_BANK))]
 GivenKernels = Annotated[str, OneOf(("bank", "precomputed"), why=_ADVICE)]
-LossWeight = Annotated[float, Number(above=0, why="it is what the losses count")]
+LossWeight = Annotated[float, Number(above=0, why="it is the weight of the losses")]
 LossWeights = Annotated[Any, ListOf(Number(above=0))]
 Exponent = Annotated[float, _EXPONENT]
 Exponents = Annotated[Any, ListOf(_EXPONENT)]
@@ -50,7 +50,7 @@ Tail = Annotated[int, Whole(least=0)]
 Tails = Annotated[Any, ListOf(Whole(least=0))]
 Beta = Annotated[float, Number(least=0)]
 Betas = Annotated[Any, ListOf(Number(least=0))]
-Floor = Annotated[float, Number(above=0, why=_FLOOR)]
+Floor = Annotated[float, Number(above=0, why=_FLOOR_ADVICE)]
 BlockExponent = Annotated[Any, Or(Number(least=2, finite=False, why=_CONVEX), (None, "classes"))]
 
 
@@ -86,39 +86,37 @@ class KernelInputsMixin(CheckedParameters):
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def _takes_raw_rows(self) -> bool:
-        """Whether rows go to the bank as they are, since it knows what its columns are."""
+        """Whether rows go to the bank unchecked, since it selects and prepares the columns."""
         return self.bank is not None and (
             self.bank.preprocess is not None or self.bank.columns is not None
         )
 
-    def _validate(self, X: MatrixLike) -> Any:
+    def _validate(self, X: MatrixLike | KernelStack) -> Any:
+        """Return training rows as the bank takes them, or their kernels."""
         if self._precomputed:
-            X = KernelStack(X)
             if hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_
-        elif isinstance(X, KernelStack):
+            return KernelStack(X)
+        if isinstance(X, KernelStack):
             raise TypeError(
                 "X is a KernelStack, which holds kernel matrices; set kernel='precomputed'."
             )
-        elif self._takes_raw_rows():
-            X = as_rows(X)
-            validate_data(self, X, skip_check_array=True)
-        else:
-            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        return X
+        return self._validate_rows(X, self._takes_raw_rows(), reset=True)
 
-    def _check_new(self: Any, X: MatrixLike) -> Any:
+    def _check_new(self: Any, X: MatrixLike | KernelStack) -> Any:
         """Return new rows as the bank takes them, or their kernels with the training rows."""
-        model = self._fitted()
+        model = self._get_model()
         if model.bank is None:
             return _check_new_stack(X, len(model.names), model.inputs.n_features)
-        if model.raw_rows:
+        return self._validate_rows(X, model.raw_rows, reset=False)
+
+    def _validate_rows(self, X: MatrixLike, raw: bool, reset: bool) -> Any:
+        if raw:
             X = as_rows(X)
-            validate_data(self, X, reset=False, skip_check_array=True)
+            validate_data(self, X, reset=reset, skip_check_array=True)
             return X
-        return validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
+        dtypes = [np.float64, np.float32]
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=dtypes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -127,7 +125,7 @@ class KernelInputsMixin(CheckedParameters):
         return tags
 
 
-def _check_new_stack(X: MatrixLike, n_kernels: int, n_rows: int) -> KernelStack:
+def _check_new_stack(X: MatrixLike | KernelStack, n_kernels: int, n_rows: int) -> KernelStack:
     """Return given kernels of new rows with the training rows, checked."""
     stack = KernelStack(X)
     stack.check(square=False)
@@ -141,21 +139,21 @@ def _check_new_stack(X: MatrixLike, n_kernels: int, n_rows: int) -> KernelStack:
 
 
 def as_rows(X: MatrixLike) -> Any:
-    """Return a table that goes to a bank as it is, and has rows."""
-    X = _ensure_shape(X)
-    if is_sparse(X):  # of which rows can be taken
-        X = X.tocsr()
-    if X.shape[0] == 0:
+    """Return a table that goes to a bank unchecked, and from which rows can be taken."""
+    rows = _ensure_shape(X)
+    if is_sparse(rows):
+        rows = rows.tocsr()
+    if rows.shape[0] == 0:
         raise ValueError("X has no rows; give at least one.")
-    return X
+    return rows
 
 
 def take_rows(X: Array, rows: np.ndarray) -> Any:
-    """Return some rows of a table, in increasing order; the table itself if these are all."""
+    """Return some rows of a table, in increasing order; the table itself if these are all rows."""
     return X if len(rows) == X.shape[0] else getattr(X, "iloc", X)[rows]
 
 
-def check_targets(estimator: Any, X: MatrixLike, y: ArrayLike) -> None:
+def check_targets(estimator: object, X: MatrixLike | KernelStack, y: ArrayLike | None) -> None:
     """Raise unless there is one target for each row."""
     if y is None:
         raise ValueError(
@@ -164,12 +162,12 @@ def check_targets(estimator: Any, X: MatrixLike, y: ArrayLike) -> None:
     check_consistent_length(X, _ensure_shape(y))
 
 
-def _ensure_shape(table: Any) -> Any:
+def _ensure_shape(table: object) -> Any:
     return np.asarray(table) if getattr(table, "shape", None) is None else table
 
 
-def prepare_weights(sample_weight: ArrayLike, n_samples: int) -> np.ndarray:
-    """Return weights as they are, checked; one for each row by default."""
+def prepare_weights(sample_weight: ArrayLike | None, n_samples: int) -> np.ndarray:
+    """Return checked weights, with their size; ones by default."""
     if sample_weight is None:
         return np.ones(n_samples)
     shares = check_weights(sample_weight, n_samples, np.float64)
@@ -179,17 +177,17 @@ def prepare_weights(sample_weight: ArrayLike, n_samples: int) -> np.ndarray:
     return shares * min(total, float(np.finfo(np.float64).max))
 
 
-def prepare_row_costs(sample_weight: ArrayLike, n_samples: int) -> np.ndarray:
-    """Return the weights where they multiply ``C``, so that their size matters."""
+def prepare_row_costs(sample_weight: ArrayLike | None, n_samples: int) -> np.ndarray:
+    """Return checked weights that multiply ``C``, so that their size is limited."""
     weight = prepare_weights(sample_weight, n_samples)
     check_row_costs(weight, "sample_weight", "divide it by its mean")
     return weight
 
 
 def compute_target_centre(table: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return the weighted mean of targets, of rows that count.
+    """Return the weighted mean of targets; all weights are positive.
 
-    Powers of two keep the products finite, and change no digit.
+    Division by powers of two keeps the products finite, and changes no digit.
     """
     unit, shares = safe_unit(table), weight / safe_unit(weight)
     return np.asarray(np.average(table / unit, axis=0, weights=shares) * unit)

@@ -1,4 +1,4 @@
-"""Multi-class multiple kernel learning under an lp-norm of the kernels' weights."""
+"""Multi-class multiple kernel learning with an lp-norm of the weights of kernels."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class MKLClassifier(MachineParameters, KernelClassifier):
     Parameters
     ----------
     bank : KernelBank, optional
-        The kernels; Gaussian kernels of eleven widths, in units of the mean squared distance of
-        the training rows, by default.
+        The kernels. By default Gaussian kernels of eleven widths, in units of the mean squared
+        distance of the training rows.
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     p : float, default=1.2
         Exponent on the weights: 1 for few kernels, 2 for many, ``numpy.inf`` for the average.
     C : float, default=10.0
-        What a sample's loss counts.
+        Weight of each sample's loss.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The loss above, or its square.
     class_weight : dict or "balanced", optional
@@ -46,16 +46,16 @@ class MKLClassifier(MachineParameters, KernelClassifier):
     tol : float, default=1e-2
         Relative duality gap to stop at: the objective is at most that part above the optimum.
     max_iter : int, default=200
-        Most weights of kernels to try.
+        Most iterations, each with new weights of the kernels.
     warm_start : bool, default=False
-        Start from the last fit, which had the same rows and kernels.
+        Start from the last fit, which must have had the same rows and kernels.
 
     Attributes
     ----------
     kernel_weights_ : ndarray of shape (n_kernels,)
         The weights, none negative; their p-norm is one.
     kernel_names_ : list of str
-        How the kernels are called.
+        Names of the kernels.
     bank_ : FittedBank or None
         The kernels, with the rows that prediction needs.
     classes_ : ndarray of shape (n_classes,)
@@ -67,9 +67,9 @@ class MKLClassifier(MachineParameters, KernelClassifier):
     dual_gap_ : float
         The objective is at most this much above the optimum.
     objective_ : float
-        What was minimised.
+        The minimised objective.
     cost_ : dict
-        Kernels and support vectors in use, numbers stored, multiplications for a row.
+        Numbers of kernels, support vectors, stored numbers, and multiplications per row.
     n_iter_ : int
         Machines solved on all rows.
     n_features_in_ : int
@@ -87,9 +87,9 @@ class MKLClassifier(MachineParameters, KernelClassifier):
     -----
     Weights are learned on a third of the rows first, and so on for that third. Then each iteration
     combines the kernels, improves the machine on the sum by coordinate ascent over samples (with
-    Newton steps where that is slow), and takes the weights that the blocks
-    :math:`w_m = \mu_m \theta_m` ask for. That reads half of every kernel matrix twice. It stops on
-    the gap between the objective and the best dual value.
+    Newton steps where that is slow), and computes new weights from the blocks
+    :math:`w_m = \mu_m \theta_m`. That reads half of every kernel matrix twice. The fit stops when
+    the gap between the objective and the best dual value is small.
 
     References
     ----------
@@ -117,7 +117,7 @@ class MKLClassifier(MachineParameters, KernelClassifier):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ConvMKLClassifier(TailSumsMixin, MachineParameters, KernelClassifier):
+class ConvMKLClassifier(TailSumsMixin, MKLClassifier):
     r"""Conv-MKL: multi-class multiple kernel learning on kernels divided by their tail sums.
 
     The tail sum :math:`r_m = \frac1n \sum_{j > \zeta} \lambda_j(K_m)` of eigenvalues bounds the
@@ -128,19 +128,19 @@ class ConvMKLClassifier(TailSumsMixin, MachineParameters, KernelClassifier):
     Parameters
     ----------
     bank : KernelBank, optional
-        The kernels; Gaussian kernels of eleven widths, in units of the mean squared distance of
-        the training rows, by default.
+        The kernels. By default Gaussian kernels of eleven widths, in units of the mean squared
+        distance of the training rows.
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     p : float, default=1.2
         Exponent on the weights, from 1 to infinity.
     tail : int, default=8
         Number of largest eigenvalues that a tail sum leaves out.
     floor : float, default=0.01
-        Least tail sum, in parts of the mean diagonal of a kernel. Without it the kernels of nearly
-        no tail take all weight: the choice matters.
+        Least tail sum, in parts of the mean diagonal of a kernel. Without it the kernels with
+        almost no tail take all weight, so the choice matters.
     C : float, default=10.0
-        What a sample's loss counts. Tail sums are divided by their geometric mean, so that ``C``
+        Weight of each sample's loss. Tail sums are divided by their geometric mean, so that ``C``
         means the same as without them.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The multi-class hinge loss, or its square.
@@ -149,9 +149,9 @@ class ConvMKLClassifier(TailSumsMixin, MachineParameters, KernelClassifier):
     tol : float, default=1e-2
         Relative duality gap to stop at.
     max_iter : int, default=200
-        Most weights of kernels to try.
+        Most iterations, each with new weights of the kernels.
     warm_start : bool, default=False
-        Start from the last fit, which had the same rows and kernels.
+        Start from the last fit, which must have had the same rows and kernels.
 
     Attributes
     ----------
@@ -186,11 +186,8 @@ class ConvMKLClassifier(TailSumsMixin, MachineParameters, KernelClassifier):
     True
     """
 
-    p: Exponent = 1.2
     tail: Tail = 8
     floor: Floor = 0.01
-    loss: HingeLoss = "hinge"
-    class_weight: ClassWeight = None
 
     def _build_penalty(self, training: KernelTraining) -> tuple[KernelPenalty, dict[str, Any]]:
         traces = np.average(training.diagonals, axis=1, weights=training.weight)

@@ -1,4 +1,4 @@
-"""What the theory of greedy kernel learning predicts, beside what is measured."""
+"""Rates of greedy kernel learning: as the theory predicts them, and as measured."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from mixnorm.kernels import KernelGeometry, kernel_geometry
 
-# Losses closer to the best than this share of the first are rounding.
-_ROUNDING = 1e-12
+# Losses above the best by less than this part of the first excess are rounding.
+_ROUNDING_OF_EXCESS = 1e-12
 
 
 @dataclass(frozen=True)
@@ -19,17 +19,17 @@ class KernelRates:
     Attributes
     ----------
     geometry : KernelGeometry
-        What the chosen kernels have in common on the rows given.
+        Eigenvalues and angles of the chosen kernels on the given rows.
     loss : ndarray of shape (n_rounds + 1,)
         Half the mean squared error of the model without kernels, and after each round.
     floor : float
-        The same of the best model that the chosen kernels can make, without any penalty.
+        The same of the best model of the chosen kernels, without a penalty.
     predicted : float
-        The factor by which :math:`E_k - E_{\min}` falls in a round at least, :math:`1 - 1 / (8
-        \gamma^2)`: what Lemma 3 of Jin, Yang and Mahdavi says of Algorithm 2, corrected, and for
-        kernels of any size. One, where the theory promises nothing.
+        The factor by which :math:`E_k - E_{\min}` falls at least in a round, :math:`1 - 1 / (8
+        \gamma^2)` (:eq:`geometric-rate`): Lemma 3 of Jin, Yang and Mahdavi for Algorithm 2,
+        corrected, and for kernels of any size. One, if the theory promises nothing.
     measured : float
-        The factor by which it did fall, on the average: from the slope of its logarithm.
+        The mean factor by which it fell, from the slope of its logarithm (:eq:`measured-rate`).
     """
 
     geometry: KernelGeometry
@@ -40,27 +40,27 @@ class KernelRates:
 
     @property
     def correlation(self) -> float:
-        """The largest cosine between what two chosen kernels can make of the rows."""
+        """The largest cosine between the spans of two chosen kernels."""
         return self.geometry.correlation
 
     @property
     def smallest(self) -> float:
-        """The smallest eigenvalue of a chosen kernel, divided by the rows, that is not zero."""
+        """The smallest eigenvalue of a chosen kernel that is not zero, divided by the rows."""
         return self.geometry.smallest
 
     @property
     def gamma(self) -> tuple[float, float]:
-        """Below and above the constant of the theory."""
+        """Bounds from below and above of the constant of the theory."""
         return self.geometry.gamma
 
     @property
     def excess(self) -> np.ndarray:
-        """The loss above the best that the chosen kernels can do."""
+        """The loss above that of the best model of the chosen kernels."""
         return np.maximum(self.loss - self.floor, 0.0)
 
     @property
     def bound(self) -> np.ndarray:
-        """What the theory says that the excess is at most, after each round."""
+        """The bound of the theory on the excess after each round."""
         return np.asarray(self.excess[0] * self.predicted ** np.arange(len(self.loss)))
 
 
@@ -86,7 +86,7 @@ def measure_rates(factors: list[np.ndarray], target: np.ndarray, losses: np.ndar
 
 def _fit_slope(excess: np.ndarray) -> float:
     """Return the factor by which numbers fall from one to the next, on the average."""
-    rounds = np.flatnonzero(excess > _ROUNDING * excess[0])
+    rounds = np.flatnonzero(excess > _ROUNDING_OF_EXCESS * excess[0])
     if len(rounds) < 2:
         return 0.0
     return float(np.exp(np.polyfit(rounds, np.log(excess[rounds]), 1)[0]))

@@ -1,4 +1,4 @@
-"""Multiple kernel learning with squared losses: regression, several outputs, several labels."""
+"""Multiple kernel learning with squared losses: regression with one or several outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mixnorm.models import NumberOutputs
 
 
 class KernelRegressionFace(MultiOutputMixin, RegressorMixin, FittedMixin):
-    """Numbers in, numbers out, for estimators with kernels."""
+    """Predictions of numbers, for estimators with kernels."""
 
     _output_kind = NumberOutputs
 
@@ -37,7 +37,14 @@ class KernelRegressionFace(MultiOutputMixin, RegressorMixin, FittedMixin):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        return np.asarray(self._fitted().outputs.labels(self._scores(X)))
+        return np.asarray(self._get_model().outputs.labels(self._scores(X)))
+
+
+def check_target_table(y: ArrayLike) -> tuple[np.ndarray, bool]:
+    """Return checked targets with one column per output, and whether ``y`` has one axis."""
+    check_number_targets(y)
+    y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    return y.reshape(len(y), -1), y.ndim == 1
 
 
 class KernelRegressor(KernelRegressionFace, WeightedKernelLearner):
@@ -48,14 +55,12 @@ class KernelRegressor(KernelRegressionFace, WeightedKernelLearner):
     def _encode_targets(
         self, y: ArrayLike, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, NumberOutputs]:
-        check_number_targets(y)
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        table = y.reshape(len(y), -1)
+        table, single = check_target_table(y)
         kept = weight > 0.0
         centre = compute_target_centre(table[kept], weight[kept])
         rest = table - centre
         unit = unit_of(rest[kept])
-        return rest / unit, weight, NumberOutputs(y.ndim == 1, unit, centre, Squared())
+        return rest / unit, weight, NumberOutputs(single, unit, centre, Squared())
 
     def _adapt_to_fold(self, training: KernelTraining) -> KernelTraining:
         shift = np.average(training.y, axis=0, weights=training.weight)
@@ -72,7 +77,7 @@ class KernelRegressor(KernelRegressionFace, WeightedKernelLearner):
     @property
     def intercept_(self) -> Any:
         """The mean of the targets."""
-        outputs = self._fitted().outputs
+        outputs = self._get_model().outputs
         return float(outputs.centre[0]) if outputs.single else outputs.centre
 
 
@@ -92,20 +97,20 @@ class MKLRegressor(MachineParameters, KernelRegressor):
     Parameters
     ----------
     bank : KernelBank, optional
-        The kernels; Gaussian kernels of eleven widths, in units of the mean squared distance of
-        the training rows, by default.
+        The kernels. By default Gaussian kernels of eleven widths, in units of the mean squared
+        distance of the training rows.
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     p : float, default=1.2
         Exponent on the weights: 1 for few kernels, 2 for many, ``numpy.inf`` for the average.
     C : float, default=10.0
-        What a sample's squared error counts; ``1 / C`` is the ridge.
+        Weight of each sample's squared error; ``1 / C`` is the ridge.
     tol : float, default=1e-2
         Relative duality gap to stop at.
     max_iter : int, default=200
-        Most weights of kernels to try.
+        Most iterations, each with new weights of the kernels.
     warm_start : bool, default=False
-        Start from the last fit, which had the same rows and kernels.
+        Start from the last fit, which must have had the same rows and kernels.
 
     Attributes
     ----------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from mixnorm.estimators._common.parameters import ClassWeight, Folds
 from mixnorm.estimators.kernels.base import TailSumsMixin
@@ -25,7 +24,7 @@ from mixnorm.estimators.kernels.search_base import KernelCV
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class _CostSearch(BankParameters, KernelCV):
-    """A search with the usual values of ``C``."""
+    """A search over values of ``C``."""
 
     Cs: LossWeights = (0.1, 1.0, 10.0, 100.0, 1000.0)
     cv: Folds = 5
@@ -43,7 +42,7 @@ class MKLClassifierCV(_CostSearch, KernelClassifier):
     bank : KernelBank, optional
         The kernels, as in :class:`MKLClassifier`.
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     Cs : list of float, default=(0.1, 1, 10, 100, 1000)
         Values of ``C`` to try.
     ps : list of float, default=(1, 1.2, 2)
@@ -51,7 +50,7 @@ class MKLClassifierCV(_CostSearch, KernelClassifier):
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
     scoring : str or callable, default=None
-        What to maximise; None takes accuracy.
+        Score to maximise; None takes accuracy.
     one_standard_error : bool, default=False
         Choose the smallest ``C`` whose mean score is within one standard error of the best, of the
         candidates that have the other parameters of the best.
@@ -90,7 +89,6 @@ cost_, n_iter_, n_features_in_, feature_names_in_
     """
 
     _kind = MKLClassifier
-    _value_lists: ClassVar[dict[str, str]] = {"p": "ps"}
 
     ps: Exponents = (1.0, 1.2, 2.0)
     loss: HingeLoss = "hinge"
@@ -98,7 +96,7 @@ cost_, n_iter_, n_features_in_, feature_names_in_
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ConvMKLClassifierCV(TailSumsMixin, _CostSearch, KernelClassifier):
+class ConvMKLClassifierCV(TailSumsMixin, MKLClassifierCV):
     """:class:`ConvMKLClassifier` with ``C``, ``p`` and the tail chosen by cross-validation.
 
     Tail sums are those of the training rows of each fold.
@@ -108,7 +106,7 @@ class ConvMKLClassifierCV(TailSumsMixin, _CostSearch, KernelClassifier):
     bank : KernelBank, optional
         The kernels, as in :class:`MKLClassifier`.
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     Cs : list of float, default=(0.1, 1, 10, 100, 1000)
         Values of ``C`` to try.
     ps : list of float, default=(1.2,)
@@ -120,7 +118,7 @@ class ConvMKLClassifierCV(TailSumsMixin, _CostSearch, KernelClassifier):
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
     scoring : str or callable, default=None
-        What to maximise; None takes accuracy.
+        Score to maximise; None takes accuracy.
     one_standard_error : bool, default=False
         Choose the smallest ``C`` whose mean score is within one standard error of the best, of the
         candidates that have the other parameters of the best.
@@ -148,13 +146,10 @@ objective_, cost_, n_iter_, n_features_in_, feature_names_in_
     """
 
     _kind = ConvMKLClassifier
-    _value_lists: ClassVar[dict[str, str]] = {"p": "ps", "tail": "tails"}
 
     ps: Exponents = (1.2,)
     tails: Tails = (2, 8, 32)
     floor: Floor = 0.01
-    loss: HingeLoss = "hinge"
-    class_weight: ClassWeight = None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -168,7 +163,7 @@ class SMSDMKLClassifierCV(TailSumsMixin, _CostSearch, KernelClassifier):
     bank : KernelBank, optional
         The kernels, as in :class:`MKLClassifier`.
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     Cs : list of float, default=(1, 10, 100, 1000)
         Values of ``C`` to try.
     betas : list of float, default=(1e-3, 1e-2, 1e-1)
@@ -180,7 +175,7 @@ class SMSDMKLClassifierCV(TailSumsMixin, _CostSearch, KernelClassifier):
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
     scoring : str or callable, default=None
-        What to maximise; None takes accuracy.
+        Score to maximise; None takes accuracy.
     one_standard_error : bool, default=False
         Choose the smallest ``C`` whose mean score is within one standard error of the best, of the
         candidates that have the other parameters of the best.
@@ -208,7 +203,6 @@ objective_, cost_, n_iter_, n_features_in_, feature_names_in_
     """
 
     _kind = SMSDMKLClassifier
-    _value_lists: ClassVar[dict[str, str]] = {"beta": "betas", "tail": "tails"}
 
     Cs: LossWeights = (1.0, 10.0, 100.0, 1000.0)
     betas: Betas = (1e-3, 1e-2, 1e-1)
@@ -226,7 +220,7 @@ class UFOMKLClassifierCV(_CostSearch, KernelClassifier):
     bank : KernelBank, optional
         The kernels, as in :class:`MKLClassifier`.
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     Cs : list of float, default=(0.1, 1, 10, 100, 1000)
         Values of ``C`` to try.
     betas : list of float, default=(1e-4, 1e-3, 1e-2)
@@ -236,7 +230,7 @@ class UFOMKLClassifierCV(_CostSearch, KernelClassifier):
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
     scoring : str or callable, default=None
-        What to maximise; None takes accuracy.
+        Score to maximise; None takes accuracy.
     one_standard_error : bool, default=False
         Choose the smallest ``C`` whose mean score is within one standard error of the best, of the
         candidates that have the other parameters of the best.
@@ -264,7 +258,6 @@ cost_, n_iter_, n_features_in_, feature_names_in_
     """
 
     _kind = UFOMKLClassifier
-    _value_lists: ClassVar[dict[str, str]] = {"beta": "betas"}
 
     betas: Betas = (1e-4, 1e-3, 1e-2)
     q: BlockExponent = None
@@ -280,7 +273,7 @@ class MKLRegressorCV(_CostSearch, KernelRegressor):
     bank : KernelBank, optional
         The kernels, as in :class:`MKLClassifier`.
     kernel : {"bank", "precomputed"}, default="bank"
-        ``"precomputed"``: kernel matrices are given in place of ``X``.
+        ``"precomputed"``: ``X`` holds kernel matrices.
     Cs : list of float, default=(0.1, 1, 10, 100, 1000)
         Values of ``C`` to try.
     ps : list of float, default=(1, 1.2, 2)
@@ -288,7 +281,7 @@ class MKLRegressorCV(_CostSearch, KernelRegressor):
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
     scoring : str or callable, default=None
-        What to maximise; None takes R².
+        Score to maximise; None takes R².
     one_standard_error : bool, default=False
         Choose the smallest ``C`` whose mean score is within one standard error of the best, of the
         candidates that have the other parameters of the best.
@@ -316,6 +309,5 @@ objective_, cost_, n_iter_, n_features_in_, feature_names_in_
     """
 
     _kind = MKLRegressor
-    _value_lists: ClassVar[dict[str, str]] = {"p": "ps"}
 
     ps: Exponents = (1.0, 1.2, 2.0)

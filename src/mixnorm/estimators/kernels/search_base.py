@@ -1,4 +1,4 @@
-"""Learners with kernels whose parameters are chosen by cross-validation: kernels computed once."""
+"""Cross-validated searches among learners with kernels, which compute kernels once."""
 
 from __future__ import annotations
 
@@ -6,22 +6,27 @@ import copy
 import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import is_classifier
 
-from mixnorm._array import Array, ArrayLike, MatrixLike
+from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.estimators._common.parameters import values_to_try
-from mixnorm.estimators._common.progress import Progress
+from mixnorm.estimators._common.progress import FitTask
 from mixnorm.estimators._common.search import RowProblem, SearchedMixin
 from mixnorm.estimators.kernels.base import KernelEstimator, KernelTraining, WeightedKernelLearner
 from mixnorm.estimators.kernels.classifier import apply_class_weights
 from mixnorm.estimators.kernels.inputs import check_targets, prepare_weights
 from mixnorm.selection import Candidate, FixedScores
 
+#: The parameter of a search that lists values, by the parameter of the learner.
+_VALUE_LISTS = {"p": "ps", "beta": "betas", "tail": "tails"}
 
+
+@dataclass(eq=False, kw_only=True)
 class KernelProblem(RowProblem):
     """The rows of a search among learners with kernels, which are computed once.
 
@@ -36,22 +41,15 @@ class KernelProblem(RowProblem):
         All rows that count, with their kernels.
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        X: Array,
-        y: Array,
-        weight: np.ndarray | None,
-        training: KernelTraining,
-    ) -> None:
-        super().__init__(estimator, X, y, weight)
-        self.training = training
-        # Where the rows are in the kernels; -1 for those that do not count.
-        self.places = np.full(len(y), -1)
-        self.places[training.rows] = np.arange(len(training.rows))
+    training: KernelTraining
+
+    def __post_init__(self) -> None:
+        # Positions of the rows in the kernels; -1 for rows that do not count.
+        self.places = np.full(len(self.y), -1)
+        self.places[self.training.rows] = np.arange(len(self.training.rows))
 
     def fold(self, train: np.ndarray, test: np.ndarray) -> Callable[[int], Iterator[Candidate]]:
-        """Return what gives the candidates of a chain, fitted on the rows ``train``."""
+        """Return a function from a chain to its candidates, fitted on the rows ``train``."""
         train, test = (rows[self.places[rows] >= 0] for rows in (train, test))
         if len(train) == 0:
             raise ValueError("A fold has no training rows of positive weight; give other folds.")
@@ -71,7 +69,7 @@ class KernelProblem(RowProblem):
         """Return the learner with some of the parameters."""
         return copy.copy(self.estimator).set_params(**params)
 
-    def held_out(self, candidate: Candidate) -> tuple[Any, Any]:
+    def held_out_data(self, candidate: Candidate) -> tuple[Any, Any]:
         """Return ``X`` and ``y`` of the held-out rows, for a scorer."""
         return self.rows_of(candidate.rows), self.y[candidate.rows]
 
@@ -80,11 +78,12 @@ class KernelProblem(RowProblem):
         return getattr(self.X, "iloc", self.X)[index]
 
 
+@dataclass(eq=False, kw_only=True)
 class MachineProblem(KernelProblem):
     """A search over ``C`` and other parameters of learners that weigh kernels.
 
-    There is a chain for each combination of the others. It goes along rising ``C``, each fit
-    started from the one before.
+    There is one chain for each combination of the other parameters. ``C`` rises along the chain,
+    and each fit starts from the one before.
 
     Parameters
     ----------
@@ -96,10 +95,12 @@ class MachineProblem(KernelProblem):
         The values of ``C``, rising.
     """
 
-    def __init__(self, *given: Any, grid: list[dict[str, Any]], costs: list[float]) -> None:
-        super().__init__(*given)
-        self.grid, self.costs = grid, costs
-        self.chains = [len(costs)] * len(grid)
+    grid: list[dict[str, Any]]
+    costs: list[float]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.chains = [len(self.costs)] * len(self.grid)
 
     def _chain(
         self, part: KernelTraining, train: np.ndarray, test: np.ndarray, number: int
@@ -108,7 +109,7 @@ class MachineProblem(KernelProblem):
         for cost in self.costs:
             params = self.grid[number] | {"C": cost}
             found, _ = self.learner(params)._solve(part, start)
-            if found.interrupted:  # a fit cut short would bias the choice
+            if found.interrupted:  # an unfinished fit would bias the choice
                 raise KeyboardInterrupt
             start = found.weights, found.duals
             used = np.any(found.duals != 0.0, axis=1)
@@ -126,53 +127,42 @@ class KernelSearch(SearchedMixin, KernelEstimator):
 
     warm_start = False  # fits of a search start anew
 
-    def _problem(self, plain: Any, *given: Any) -> KernelProblem:
-        """Return the problem of a learner without cross-validation, and the rest of what it needs.
-
-        This is ``X``, ``y``, the weights and the training rows.
-        """
+    def _build_problem(self, *rows: Any, training: KernelTraining) -> KernelProblem:
+        """Return the problem of a learner without cross-validation, ``X``, ``y`` and weights."""
         raise NotImplementedError
 
     def _search_problem(
-        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> KernelProblem:
-        X = self._validate(X)
-        check_targets(self, X, y)
-        training = self._prepare_training(X, y, sample_weight)
+        rows = self._validate(X)
+        check_targets(self, rows, y)
+        training = self._prepare_training(rows, y, sample_weight)
         weight = None
-        if sample_weight is not None or len(training.rows) < X.shape[0]:
-            weight = np.zeros(X.shape[0])
-            weight[training.rows] = prepare_weights(sample_weight, X.shape[0])[training.rows]
-        y = np.asarray(y)
-        y = y.reshape(-1) if is_classifier(self) else y
-        return self._problem(self._plain(self._kind), X, y, weight, training)
+        if sample_weight is not None or len(training.rows) < rows.shape[0]:
+            weight = np.zeros(rows.shape[0])
+            weight[training.rows] = prepare_weights(sample_weight, len(weight))[training.rows]
+        targets = np.asarray(y)
+        targets = targets.reshape(-1) if is_classifier(self) else targets
+        plain = self._make_learner(self._kind)
+        return self._build_problem(plain, rows, targets, weight, training=training)
 
-    def _refit(self, problem: KernelProblem, params: dict[str, Any], progress: Progress) -> None:
+    def _refit(self, problem: KernelProblem, params: dict[str, Any], progress: FitTask) -> None:
         best = problem.learner(params)
         task = progress.task("refit", best._count_iterations())
         best._learn(problem.training, task)
-        self._adopt(best)
-        task.end(dict)
-
-    def _adopt(self, best: Any) -> None:
-        """Keep what the learner with the chosen parameters has found."""
         self.model_ = best.model_
+        if isinstance(best, WeightedKernelLearner):
+            self.report_ = best.report_
+        task.end(dict)
 
 
 class KernelCV(KernelSearch, WeightedKernelLearner):
-    """A search along ``Cs`` for every combination of other parameters."""
+    """A search over ``Cs`` for every combination of other parameters."""
 
-    #: From a parameter of the learner to the one that lists its values; ``C`` goes without saying.
-    _value_lists: ClassVar[dict[str, str]]
-
-    def _problem(self, plain: Any, *given: Any) -> MachineProblem:
-        lists = [values_to_try(getattr(self, name), name) for name in self._value_lists.values()]
-        grid = [
-            dict(zip(self._value_lists, values, strict=True))
-            for values in itertools.product(*lists)
-        ]
-        return MachineProblem(plain, *given, grid=grid, costs=sorted(values_to_try(self.Cs, "Cs")))
-
-    def _adopt(self, best: Any) -> None:
-        super()._adopt(best)
-        self.report_ = best.report_
+    def _build_problem(self, *rows: Any, training: KernelTraining) -> MachineProblem:
+        own = self.get_params(deep=False)
+        names = [name for name, values in _VALUE_LISTS.items() if values in own]
+        lists = [values_to_try(own[_VALUE_LISTS[name]], _VALUE_LISTS[name]) for name in names]
+        grid = [dict(zip(names, values, strict=True)) for values in itertools.product(*lists)]
+        costs = sorted(values_to_try(self.Cs, "Cs"))
+        return MachineProblem(*rows, training=training, grid=grid, costs=costs)

@@ -1,4 +1,4 @@
-"""Classifiers with several kernels that also learn from samples as they come."""
+"""Classifiers that penalise the blocks of kernels, and also learn from a stream of samples."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sklearn.utils.validation import column_or_1d
 from mixnorm._array import Array, ArrayLike, MatrixLike
 from mixnorm.engines.mirror import KernelLearner as MirrorLearner
 from mixnorm.engines.mirror import KernelLearnerState
+from mixnorm.engines.multikernel import KernelPenalty
 from mixnorm.estimators._common.inputs import (
     check_one_kind_of_label,
     class_factors,
@@ -19,56 +20,71 @@ from mixnorm.estimators._common.inputs import (
 )
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import OneOf
-from mixnorm.estimators._common.progress import Iterations, all_or_nothing
+from mixnorm.estimators._common.progress import FitTask, Iterations, all_or_nothing
 from mixnorm.estimators.kernels.base import KernelTraining, warn_no_kernel
 from mixnorm.estimators.kernels.classifier import KernelClassifier
 from mixnorm.estimators.kernels.inputs import check_targets, prepare_row_costs, take_rows
 from mixnorm.exceptions import InterruptedFitWarning
-from mixnorm.kernels import KernelStack, gaussian_bank
+from mixnorm.kernels import Grams, KernelBank, KernelStack, gaussian_bank
 from mixnorm.models import ClassOutputs, FitReport, Inputs, KernelModel
 
 Solver = Annotated[str, OneOf(("exact", "mirror"))]
 
 
-class KernelStream(KernelClassifier):
-    """Adds ``solver="mirror"`` and ``partial_fit``.
+class BlockPenaltyClassifier(KernelClassifier):
+    """Half the square of a norm of block sizes, plus a multiple of each size.
 
-    A subclass gives the cost of each block's size (``_compute_block_costs``) and the dual exponent
-    of the block norm (``_choose_exponent``).
+    Also adds ``solver="mirror"`` and ``partial_fit``. A subclass defines the cost of each block's
+    size.
     """
 
+    q: Any
     solver: str
     epochs: int
     random_state: Any
-    #: What ``partial_fit`` goes on from, and a file keeps; after ``fit``, where it would start.
+    #: Where ``partial_fit`` continues, also after loading from a file.
     _resume: KernelLearnerState
 
     def _compute_block_costs(self, training: KernelTraining) -> tuple[np.ndarray, dict[str, Any]]:
-        """Return what the size of each block costs, and what to report of it."""
+        """Return the cost of each block's size, and facts for the report."""
         raise NotImplementedError
 
     def _choose_exponent(self, n_kernels: int, n_classes: int) -> float:
-        raise NotImplementedError
+        """Return the dual exponent of the norm of block sizes."""
+        if self.q is None:
+            return max(2.0, 2.0 * math.log(n_kernels))
+        if isinstance(self.q, str):
+            return max(2.0, 2.0 * math.log(n_classes))
+        return float(self.q)
+
+    def _build_penalty(self, training: KernelTraining) -> tuple[KernelPenalty, dict[str, Any]]:
+        costs, facts = self._compute_block_costs(training)
+        exponent = self._choose_exponent(training.n_kernels, training.outputs.n_outputs)
+        offsets = costs * float(np.sum(training.weight)) * float(self.C)
+        return KernelPenalty(exponent, np.ones(training.n_kernels), offsets), facts
+
+    def _objective_unit(self, training: KernelTraining) -> float:
+        return float(np.sum(training.weight)) * float(self.C)
 
     def _count_iterations(self) -> int:
         return int(self.max_iter if self.solver == "exact" else self.epochs)
 
     # --- whole passes
 
-    def _fit_bank(self, bank: Any, X: Array, weight: np.ndarray) -> tuple[Any, Any]:
+    def _fit_bank(self, bank: KernelBank, X: Array, weight: np.ndarray) -> tuple[Any, Any]:
         if self.solver == "exact":
             return super()._fit_bank(bank, X, weight)
-        # Passes over single rows need matrices, and say so.
+        # No factors instead of large matrices: passes over single rows need matrices.
         fitted = bank.fit(X, sample_weight=weight)
         return fitted, fitted.grams()
 
-    def _learn(self, training: KernelTraining, progress: Any) -> None:
+    def _learn(self, training: KernelTraining, progress: FitTask) -> None:
         if self.solver == "exact":
             super()._learn(training, progress)
             return
         if training.grams.factors is not None:
             raise ValueError(
-                "solver='mirror' works on kernel matrices, and this bank has factors; take "
+                "solver='mirror' works on kernel matrices, and this bank has factors; use "
                 "solver='exact', or a bank without factors."
             )
         _require_stored(training.grams)
@@ -86,7 +102,7 @@ class KernelStream(KernelClassifier):
         exponent = self._choose_exponent(training.n_kernels, n_classes)
         return MirrorLearner(exponent, costs, float(self.C), n_classes), facts
 
-    def _make_passes(self, descent: MirrorLearner, samples: Any, progress: Any) -> FitReport:
+    def _make_passes(self, descent: MirrorLearner, samples: Any, progress: FitTask) -> FitReport:
         """Pass over the samples until the gap is small, or ``epochs`` are done."""
         random = random_generator(self.random_state)
         tell = Iterations(progress)
@@ -100,7 +116,7 @@ class KernelStream(KernelClassifier):
                 tell.end(done, gap)
                 converged = gap <= float(self.tol) * objective
         except KeyboardInterrupt:
-            # Signals are heard between passes: the last one may be whole and not yet counted.
+            # The last pass may be complete and not yet counted.
             done = round(descent.rounds / descent.total)
             if done == 0:
                 raise
@@ -116,14 +132,14 @@ class KernelStream(KernelClassifier):
         self,
         X: MatrixLike,
         y: ArrayLike,
-        classes: Any = None,
+        classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn from more samples, one after the other, by mirror descent.
 
-        The first call (or the first after ``fit``) starts anew, and fixes the kernels: relative
-        widths and tail sums are those of its samples. ``C``, ``beta`` and ``q`` are those of that
-        call as well. Each sample is met once, in the order given.
+        The first call, or the first after ``fit``, starts a new model and fixes the kernels:
+        relative widths and tail sums are those of its samples. Later calls also keep its ``C``,
+        ``beta`` and ``q``. Each sample is used once, in the order given.
 
         Parameters
         ----------
@@ -132,9 +148,9 @@ class KernelStream(KernelClassifier):
         y : array-like of shape (n_samples,)
             Their labels.
         classes : array-like of shape (n_classes,), optional
-            All labels that can come; needed in the first call unless its ``y`` has them all.
+            All labels that can occur; needed in the first call unless its ``y`` has them all.
         sample_weight : array-like of shape (n_samples,), optional
-            How often a sample counts.
+            Weights of the samples.
 
         Returns
         -------
@@ -144,8 +160,8 @@ class KernelStream(KernelClassifier):
         self._check_parameters()
         if self._precomputed:
             raise TypeError(
-                "partial_fit needs rows, to compare later ones with, and kernel='precomputed' "
-                "gives none; set kernel='bank', or call fit with solver='mirror'."
+                "partial_fit compares later rows with earlier ones, and kernel='precomputed' gives "
+                "no rows; set kernel='bank', or call fit with solver='mirror'."
             )
         with all_or_nothing(self):
             first = not isinstance(getattr(self, "_resume", None), KernelLearnerState)
@@ -161,25 +177,25 @@ class KernelStream(KernelClassifier):
             return self
 
     def _encode_stream_labels(
-        self, y: ArrayLike, classes: Any, first: bool
+        self, y: ArrayLike, classes: ArrayLike | None, first: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return all labels that can come, and the places of those that came among them."""
+        """Return all labels that can occur, and the positions of the labels in ``y`` among them."""
         check_one_kind_of_label(y)
         y = column_or_1d(y, warn=True)
         if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
-            raise ValueError("Input y contains NaN or infinity; labels must be known.")
+            raise ValueError("Input y contains NaN or infinity; every sample needs a label.")
         if first:
             known = np.unique(y if classes is None else np.asarray(classes))
             if len(known) < 2:
                 raise ValueError(
-                    "partial_fit needs at least 2 classes to begin with; give all labels that can "
-                    "come as classes."
+                    "the first call of partial_fit needs at least 2 classes; give all labels that "
+                    "can occur as classes."
                 )
         else:
             known = self.classes_
-            if classes is not None and not np.array_equal(np.unique(classes), known):
+            if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
                 raise ValueError(
-                    f"classes={classes!r} is not the same as in the first call, {known!r}."
+                    f"classes={classes!r} differs from classes of the first call, {known!r}."
                 )
         places = np.minimum(np.searchsorted(known, y), len(known) - 1)
         unknown = known[places] != y
@@ -191,32 +207,32 @@ class KernelStream(KernelClassifier):
         return known, np.asarray(places)
 
     def _compute_class_factors(self, known: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Return what the class of each sample counts."""
+        """Return the class weight of each sample."""
         if self.class_weight is None:
             return np.ones(len(labels))
         if isinstance(self.class_weight, str):
             raise ValueError(
-                f"class_weight={self.class_weight!r} counts all samples, and partial_fit does not "
-                "know those to come; give a dictionary of weights, or call fit."
+                f"class_weight={self.class_weight!r} needs all samples, and partial_fit does not "
+                "have later ones; give a dictionary of weights, or call fit."
             )
         return np.asarray(class_factors(self.class_weight, known, np.ones(len(known)))[labels])
 
     def _start_stream(
         self, X: Array, labels: np.ndarray, weight: np.ndarray, outputs: ClassOutputs
     ) -> None:
-        """Fix the kernels by the first samples, and learn from these."""
+        """Fit the kernels to the first samples, and learn from these."""
         kept = np.flatnonzero(weight > 0.0)
         if len(kept) == 0:
             raise ValueError(
                 f"class_weight={self.class_weight!r} leaves the first rows without weight; "
-                "begin with rows that count."
+                "begin with rows of positive weight."
             )
         bank = gaussian_bank() if self.bank is None else self.bank
         bank = bank.fit(take_rows(X, kept), sample_weight=weight[kept])
         if bank.factors is not None:
             raise ValueError(
-                "partial_fit works on kernel matrices, and this bank has factors; take one "
-                "without, or call fit."
+                "partial_fit works on kernel matrices, and this bank has factors; give a bank "
+                "without factors, or call fit."
             )
         inputs, raw = Inputs.of(self), self._takes_raw_rows()
         grams = _require_stored(bank.grams())
@@ -227,7 +243,7 @@ class KernelStream(KernelClassifier):
         self._keep(descent, samples.A, rows, len(labels), facts)
 
     def _continue_stream(self, X: Array, labels: np.ndarray, weight: np.ndarray) -> None:
-        """Learn from samples, beside those learned from before."""
+        """Learn from further samples."""
         model, met = self.model_, self._resume.met
         kept = np.flatnonzero(weight > 0.0)
         if len(kept) == 0:
@@ -237,7 +253,7 @@ class KernelStream(KernelClassifier):
         X = take_rows(X, kept)
         whole = past.append(X)
         grams = _require_stored(whole.take(np.arange(past.n_samples, whole.n_samples)).grams())
-        descent = MirrorLearner.going_on(self._resume, len(self.classes_))
+        descent = MirrorLearner.from_state(self._resume, len(self.classes_))
         samples = descent.begin(grams, labels[kept], weight[kept], growing=True)
         samples.add_past(past.between(X), model.dual_coef)
         descent.learn(samples, np.arange(len(kept)))
@@ -262,17 +278,17 @@ class KernelStream(KernelClassifier):
         met: int,
         facts: dict[str, Any],
     ) -> None:
-        """Keep what was learned from samples as they came; nothing is known of an optimum."""
+        """Set the model after a part of a stream, whose objective and gap are unknown."""
         facts = facts | {"mistakes": int(descent.mistakes)}
         self._resume = descent.state(met)
         self.model_ = _build_model(descent, A, rows)
         self.report_ = FitReport(math.nan, math.nan, 1, False, False, facts=facts)
 
-    # --- what is read off the report
+    # --- attributes of the report
 
     @property
     def objective_(self) -> float:
-        """What was minimised; unknown after ``partial_fit``."""
+        """The minimised objective; unknown after ``partial_fit``."""
         return self._get_known("objective")
 
     @property
@@ -281,19 +297,19 @@ class KernelStream(KernelClassifier):
         return self._get_known("gap")
 
     def _get_known(self, name: str) -> float:
-        value = float(getattr(self._reported(), name))
+        value = float(getattr(self._get_report(), name))
         if math.isnan(value):
-            raise AttributeError(f"partial_fit meets each sample once, and knows no {name}")
+            raise AttributeError(f"partial_fit uses each sample once, and computes no {name}")
         return value
 
     @property
     def mistakes_(self) -> int:
-        """Samples that ``partial_fit`` met, and whose class was predicted wrong then."""
+        """Number of samples whose class was predicted wrong when ``partial_fit`` met them."""
         return int(self._get_fact("mistakes"))
 
 
 def _build_model(descent: MirrorLearner, A: np.ndarray, rows: KernelTraining) -> KernelModel:
-    """Return the model that was learned by single samples, with the coefficients of these."""
+    """Return the model of mirror descent, with the coefficients of its samples."""
     used = np.any(A != 0.0, axis=1)
     if not np.any(used):
         used = np.arange(len(used)) == 0
@@ -303,11 +319,11 @@ def _build_model(descent: MirrorLearner, A: np.ndarray, rows: KernelTraining) ->
     return rows.model(weights, A, used)
 
 
-def _require_stored(grams: Any) -> Any:
-    """Return matrices that are in memory, which passes over single rows need."""
+def _require_stored(grams: Grams) -> KernelStack:
+    """Return matrices that are in memory; raise if they are not."""
     if isinstance(grams, KernelStack):
         return grams
     raise ValueError(
         f"Mirror descent needs all {grams.n_kernels} kernel matrices of {grams.n_samples} rows in "
-        "memory; raise the memory of the bank, give fewer rows at a time, or take solver='exact'."
+        "memory; raise the memory of the bank, give fewer rows at a time, or use solver='exact'."
     )

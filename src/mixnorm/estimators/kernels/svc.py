@@ -1,4 +1,4 @@
-"""The joint multi-class machines on one kernel, and on the columns themselves."""
+"""Joint multi-class machines: on one kernel, and on the columns of the data."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from mixnorm._array import Array, MatrixLike, is_sparse, to_dense
 from mixnorm._linear import even_ties
+from mixnorm.engines.multikernel import KernelSolution
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.linear import LinearMixin
 from mixnorm.estimators._common.parameters import (
@@ -22,13 +23,15 @@ from mixnorm.estimators._common.parameters import (
     Switch,
     Tolerance,
 )
-from mixnorm.estimators._common.progress import Progress
+from mixnorm.estimators._common.progress import FitTask
 from mixnorm.estimators.kernels.base import KernelTraining
 from mixnorm.estimators.kernels.classifier import HingeLoss, KernelClassifier
 from mixnorm.estimators.kernels.inputs import LossWeight, take_rows
 from mixnorm.kernels import (
     FactorGrams,
     GaussianKernel,
+    Grams,
+    Kernel,
     KernelBank,
     KernelStack,
     LaplacianKernel,
@@ -42,12 +45,25 @@ Gamma = Annotated[Any, Or(Number(above=0), ("scale", "auto"))]
 Scaling = Annotated[
     float, Number(above=0, why="for a model without an intercept set fit_intercept=False")
 ]
-_LARGEST = 1e140  # squares, summed over many columns, are still far from overflow
 _MOST_NUMBERS = 2**29  # of columns or of a kernel matrix, 4 GiB in float64
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class SingleMachineParameters:
+    """Parameters of machines on one kernel; its weight is fixed, and every fit starts anew."""
+
+    loss: HingeLoss = "hinge"
+    class_weight: ClassWeight = None
+    tol: Tolerance = 1e-3
+    max_iter: Count = 200
+
+    warm_start = False
+    p = np.inf
+    bank = None
+
+
 @dataclass(eq=False, repr=False)
-class KernelMulticlassSVC(KernelClassifier):
+class KernelMulticlassSVC(SingleMachineParameters, KernelClassifier):
     r"""Joint multi-class support vector machine on one kernel, with a duality gap.
 
     Crammer and Singer's machine,
@@ -63,7 +79,7 @@ class KernelMulticlassSVC(KernelClassifier):
     Parameters
     ----------
     C : float, default=10.0
-        What a sample's loss counts.
+        Weight of each sample's loss.
     kernel : str, Kernel or callable, default="rbf"
         ``"rbf"``, ``"laplacian"``, ``"poly"``, ``"linear"``, ``"precomputed"`` (a matrix in place
         of ``X``), a kernel of :mod:`mixnorm.kernels`, or a function of two tables.
@@ -81,7 +97,7 @@ class KernelMulticlassSVC(KernelClassifier):
     tol : float, default=1e-3
         Relative duality gap to stop at.
     max_iter : int, default=200
-        Most times that the tolerance of the machine is tightened.
+        Most iterations; each tightens the tolerance of the machine.
     memory : int or str, default=2**31
         Bytes for the kernel matrix.
 
@@ -113,22 +129,13 @@ class KernelMulticlassSVC(KernelClassifier):
     True
     """
 
-    warm_start = False
-    p = np.inf
-
     C: LossWeight = 10.0
     _: KW_ONLY
     kernel: Anything = "rbf"
     gamma: Gamma = "scale"
     degree: Anything = 3
     coef0: Anything = 0.0
-    loss: HingeLoss = "hinge"
-    class_weight: ClassWeight = None
-    tol: Tolerance = 1e-3
-    max_iter: Count = 200
     memory: Anything = 2**31
-
-    bank = None
 
     def _check_together(self) -> None:
         PolynomialKernel(degree=self.degree, coef0=self.coef0).check()
@@ -138,32 +145,33 @@ class KernelMulticlassSVC(KernelClassifier):
     def _compute_kernels(self, X: Array, weight: np.ndarray) -> tuple[Any, Any]:
         kept = np.flatnonzero(weight > 0.0)
         if self._precomputed:
-            if KernelStack(X).n_kernels != 1:
+            stack = KernelStack(X)
+            if stack.n_kernels != 1:
                 raise ValueError(
-                    f"X holds {KernelStack(X).n_kernels} kernels, and this machine takes one; give "
-                    "a matrix of shape (n_samples, n_samples), or use MKLClassifier."
+                    f"X holds {stack.n_kernels} kernels, and this machine takes one; give a matrix "
+                    "of shape (n_samples, n_samples), or use MKLClassifier."
                 )
-            return None, self._check_given_kernels(X, kept)
-        X, weight = take_rows(X, kept), weight[kept]
-        # As it is: C and gamma mean what they mean for other machines with one kernel.
-        kernels = [self._one_kernel(X, weight)]
+            return None, self._check_given_kernels(stack, kept)
+        rows, weight = take_rows(X, kept), weight[kept]
+        # Without normalisation, so that C and gamma mean the same as in other machines.
+        kernels = [self._build_kernel(rows, weight)]
         bank = KernelBank(kernels, normalize=None, dtype="float64", memory=self.memory)
-        return self._fit_bank(bank, X, weight)
+        return self._fit_bank(bank, rows, weight)
 
-    def _one_kernel(self, X: Array, weight: np.ndarray) -> Any:
-        named = isinstance(self.kernel, str)
-        if named and self.kernel in ("rbf", "gaussian"):
-            return GaussianKernel(tau=0.5 / self._gamma(X, weight))
-        if named and self.kernel == "laplacian":
-            return LaplacianKernel(tau=1.0 / self._gamma(X, weight))
-        if named and self.kernel in ("poly", "polynomial"):
-            gamma = self._gamma(X, weight)
+    def _build_kernel(self, X: Any, weight: np.ndarray) -> Kernel:
+        kernel = as_kernel(self.kernel)
+        if not isinstance(self.kernel, str):
+            return kernel
+        if isinstance(kernel, GaussianKernel):
+            return GaussianKernel(tau=0.5 / self._compute_gamma(X, weight))
+        if isinstance(kernel, LaplacianKernel):
+            return LaplacianKernel(tau=1.0 / self._compute_gamma(X, weight))
+        if isinstance(kernel, PolynomialKernel):
+            gamma = self._compute_gamma(X, weight)
             return PolynomialKernel(degree=self.degree, gamma=gamma, coef0=self.coef0)
-        if named and self.kernel == "linear":
-            return LinearKernel()
-        return as_kernel(self.kernel)
+        return kernel
 
-    def _gamma(self, X: Array, weight: np.ndarray) -> float:
+    def _compute_gamma(self, X: Any, weight: np.ndarray) -> float:
         if not isinstance(self.gamma, str):
             return float(self.gamma)
         n_columns = X.shape[1]
@@ -173,7 +181,7 @@ class KernelMulticlassSVC(KernelClassifier):
         with np.errstate(over="ignore", invalid="ignore"):
             if is_sparse(X):
                 X = X.astype(np.float64)
-                means = share @ X  # a product of what may be a matrix or an array of SciPy
+                means = share @ X  # this works for matrices and arrays of SciPy
                 variance = float(np.sum(share @ X.multiply(X).tocsr()) - np.sum(means) ** 2)
             else:
                 mean = share @ np.sum(X, axis=1, dtype=np.float64)
@@ -187,7 +195,9 @@ class KernelMulticlassSVC(KernelClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # type: ignore[misc]
+class LinearMulticlassSVC(  # type: ignore[misc]
+    SingleMachineParameters, LinearMixin, ClassifierFace, KernelClassifier
+):
     r"""Joint multi-class linear support vector machine, with a duality gap.
 
     Crammer and Singer's machine on the columns themselves,
@@ -202,11 +212,11 @@ class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # typ
     Parameters
     ----------
     C : float, default=1.0
-        What a sample's loss counts.
+        Weight of each sample's loss.
     fit_intercept : bool, default=True
-        Have a column of ones, whose weights count in the norm.
+        Whether to add a column of ones, whose weights are part of the norm.
     intercept_scaling : float, default=1.0
-        What that column holds in place of ones; the larger, the less its weights cost.
+        The constant in that column in place of one; the larger, the less its weights cost.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The loss above, or its square.
     class_weight : dict or "balanced", optional
@@ -214,7 +224,7 @@ class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # typ
     tol : float, default=1e-3
         Relative duality gap to stop at.
     max_iter : int, default=200
-        Most times that the tolerance of the machine is tightened.
+        Most iterations; each tightens the tolerance of the machine.
 
     Attributes
     ----------
@@ -227,9 +237,9 @@ class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # typ
     dual_gap_ : float
         The objective is at most this much above the optimum.
     objective_ : float
-        What was minimised.
+        The minimised objective.
     n_iter_ : int
-        Times the tolerance of the machine was tightened.
+        Iterations; each tightened the tolerance of the machine.
     n_features_in_ : int
         Columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -248,50 +258,38 @@ class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # typ
     (3, 4)
     """
 
-    warm_start = False
-    p = np.inf
     kernel = "bank"
-    bank = None
 
     C: LossWeight = 1.0
     _: KW_ONLY
     fit_intercept: Switch = True
     intercept_scaling: Scaling = 1.0
-    loss: HingeLoss = "hinge"
-    class_weight: ClassWeight = None
-    tol: Tolerance = 1e-3
-    max_iter: Count = 200
 
     def _compute_kernels(self, X: Array, weight: np.ndarray) -> tuple[Any, Any]:
-        """Return the rows that count, in place of a bank, and their linear kernel."""
-        X = take_rows(X, np.flatnonzero(weight > 0.0))
-        return X, self._kernel_of(X)
+        """Return the rows of positive weight, in place of a bank, and their linear kernel."""
+        rows = take_rows(X, np.flatnonzero(weight > 0.0))
+        return rows, self._build_linear_kernel(rows)
 
-    def _learn(self, training: KernelTraining, progress: Progress) -> None:
+    def _learn(self, training: KernelTraining, progress: FitTask) -> None:
         found, _ = self._solve(training, None, progress)
         self._report(found, training.grams.dtype)
-        coef, intercept = training.outputs.outward(*self._weights(training.bank, found))
+        coef, intercept = training.outputs.to_coef(*self._compute_weights(training.bank, found))
         self.model_ = LinearModel.of(coef, intercept, training.inputs, training.outputs)
         self.report_ = FitReport.of(found)
 
     @property
     def _column_of_ones(self) -> float:
-        """What the column for the intercept holds; zero where there is none."""
+        """The constant in the column for the intercept; zero without an intercept."""
         return float(self.intercept_scaling) if self.fit_intercept else 0.0
 
-    def _kernel_of(self, X: Array) -> Any:
+    def _build_linear_kernel(self, X: Any) -> Grams:
         """Return the linear kernel of the rows: as columns, or as a matrix between them."""
-        values = X.data if is_sparse(X) else X
-        if float(np.max(np.abs(values), initial=0.0)) > _LARGEST:
-            raise ValueError(
-                f"X has values beyond {_LARGEST:g}, whose squares cannot be summed. Scale its "
-                "columns, with sklearn.preprocessing.StandardScaler say."
-            )
+        LinearKernel().diagonal(X)  # raises for entries whose squares cannot be summed
         n_samples, n_columns = X.shape
         if min(n_samples, n_columns) * n_samples > _MOST_NUMBERS:
             raise ValueError(
                 f"X of {n_samples} rows and {n_columns} columns is too large for this machine, "
-                "which needs them dense, or a matrix between all rows. Give fewer rows, or use "
+                "which needs dense columns, or a matrix between all rows. Give fewer rows, or use "
                 "MirrorDescentClassifier."
             )
         if is_sparse(X) and n_samples < n_columns:
@@ -305,7 +303,7 @@ class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # typ
         columns = np.ascontiguousarray(columns)
         return FactorGrams(columns, [columns.shape[1]])
 
-    def _weights(self, X: Array, found: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _compute_weights(self, X: Any, found: KernelSolution) -> tuple[np.ndarray, np.ndarray]:
         """Return the weights ``(n_features, n_classes)`` and the intercept."""
         scaling, n_columns = self._column_of_ones, X.shape[1]
         if found.coefs is not None:
@@ -316,7 +314,7 @@ class LinearMulticlassSVC(LinearMixin, ClassifierFace, KernelClassifier):  # typ
 
     def _scores(self, X: MatrixLike) -> np.ndarray:
         """Return the scores of new data; those that differ by rounding alone are equal."""
-        model, X = self._fitted(), self._check_new(X)
+        model, X = self._get_model(), self._check_new(X)
         scores = model.scores(X)
         sizes = abs(X) @ np.max(np.abs(model.coef), axis=0) + np.max(np.abs(model.intercept))
         if scores.shape[1] > 1:

@@ -1,4 +1,4 @@
-"""What all estimators on the proximal engine share: checks, the call, and what is stored."""
+"""The base of all estimators on the proximal engine: checks, the call, the path, the model."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, RegressorMixin
 
 from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines import proximal
 from mixnorm.estimators._common.linear import LinearMixin
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import (
-    CheckedParameters,
     Count,
     Norm,
     Number,
@@ -27,40 +26,24 @@ from mixnorm.estimators._common.parameters import (
 )
 from mixnorm.estimators._common.progress import (
     CallbackSupportMixin,
+    FitTask,
     Iterations,
-    Progress,
     all_or_nothing,
     with_callbacks,
 )
 from mixnorm.estimators._common.selector import ColumnSelectorMixin
-from mixnorm.estimators.mixed_norm.grid import alpha_grid, check_grid, collect, grid_size
+from mixnorm.estimators.mixed_norm.grid import Alphas, alpha_grid, check_grid, collect, grid_size
 from mixnorm.estimators.mixed_norm.training import Training, moderate, standardized
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
-from mixnorm.losses import DualLoss
+from mixnorm.losses import DualLoss, Loss
 from mixnorm.models import FitReport, Inputs, LinearModel, MixedNormPath
-from mixnorm.norms import as_norm
 
-# A smaller relative gap than this is lost in the rounding of float32.
+# The rounding of float32 hides relative gaps smaller than this.
 _LEAST_TOL_OF_FLOAT32 = 1e-5
 
 
-def able_norm(norm: Any, ability: str) -> Any:
-    """Return a norm object that has ``"prox"``, for a penalty, or ``"project"``, for a ball."""
-    norm = as_norm(norm)
-    if hasattr(norm, ability):
-        return norm
-    penalty = ability == "prox"
-    other = "Or give a radius." if penalty else "Or leave radius at None and give alpha."
-    swap = f" {other}" if hasattr(norm, "project" if penalty else "prox") else ""
-    raise TypeError(
-        f"norm={norm!r} has no method {ability!r}, which a {'penalty' if penalty else 'ball'} "
-        "needs. Mixed norms with outer 1 or infinity, MixedNorm(2, 2), and Schatten norms with q "
-        f"1, 2 or infinity have it: choose one of these, or give a norm of yours the method.{swap}"
-    )
-
-
-def check_dual_loss(loss: Any, known: Any) -> Any:
-    """Return a loss object, if it has the conjugate that the gap needs."""
+def check_dual_loss(loss: Loss, known: Iterable[str]) -> Any:
+    """Return a loss object; raise unless it has the conjugate that the gap needs."""
     if not isinstance(loss, DualLoss):
         raise ValueError(
             f"loss={loss!r} has no conjugate, which the duality gap needs; choose one of "
@@ -70,18 +53,18 @@ def check_dual_loss(loss: Any, known: Any) -> Any:
 
 
 def working_dtypes(tol: float, losses: Iterable[Any] = ()) -> Any:
-    """Return what ``validate_data`` takes as ``dtype``: float32 stays where it is exact enough.
+    """Return the dtypes for ``validate_data``: float32 is allowed where it is exact enough.
 
-    It never is for losses with kinks, whose smooth stand-ins become steep.
+    It is not for losses with kinks, whose smooth replacements become steep.
     """
     smooth = all(math.isfinite(getattr(loss, "smoothness", 1.0)) for loss in losses)
     return [np.float64, np.float32] if smooth and tol >= _LEAST_TOL_OF_FLOAT32 else np.float64
 
 
-def weighted_rows(weight: np.ndarray, *arrays: Any) -> tuple[Any, ...]:
-    """Return the weights and the arrays without the rows of weight zero, which count for nothing.
+def drop_unweighted_rows(weight: np.ndarray, *arrays: Any) -> tuple[Any, ...]:
+    """Return the weights and the arrays without the rows of weight zero.
 
-    What stands in such rows could otherwise overflow, or make a class that no row speaks for.
+    Numbers in such rows could overflow, and their labels would make classes without weight.
     """
     kept = weight > 0.0
     if np.all(kept):
@@ -107,7 +90,6 @@ class NormParameters:
 
 class NormLearner(
     NormParameters,
-    CheckedParameters,
     LinearMixin,
     ColumnSelectorMixin,
     CallbackSupportMixin,
@@ -115,17 +97,15 @@ class NormLearner(
 ):
     """Base of the estimators that minimise a loss under a norm.
 
-    A subclass turns weights outward and inward with the methods below.
+    A subclass gives ``_training_of``; it may override the two methods before that.
     """
 
-    # --- what a subclass may say
-
-    def _turned(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+    def _make_coef(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
         """Return weights as ``(n_outputs, n_features)``, and the intercept."""
         return np.ascontiguousarray(weights.T), intercept
 
-    def _unturned(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the fitted weights ``(n_features, n_outputs)`` and intercept, to start from."""
+    def _read_weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the fitted weights ``(n_features, n_outputs)`` and intercept."""
         return self.model_.coef.T, self.model_.intercept
 
     def _check_together(self) -> None:
@@ -136,18 +116,18 @@ class NormLearner(
                 "to stop on. Give a small alpha, or use an estimator without penalty."
             )
 
-    def _columns(self, X: MatrixLike, weight: np.ndarray) -> tuple[Any, dict[str, Any]]:
-        """Return ``X`` in the units that the norm sees, and what ``Training`` must know of them."""
-        if not self.standardize:
+    def _columns(self, X: Any, weight: np.ndarray) -> tuple[Any, dict[str, Any]]:
+        """Return ``X`` in the units that the norm sees, and these units for ``Training``."""
+        if self.standardize:
+            (inside,), units = standardized([X], [weight], centred=bool(self.fit_intercept))
+        else:
             (inside,), units = moderate([X])
-            return inside, units
-        (inside,), units = standardized([X], [weight], centred=bool(self.fit_intercept))
         return inside, units
 
     def _training_of(
-        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Training, Any]:
-        """Validate the data; return them as the engine takes them, and the outputs of the model."""
+        """Validate the data; return them as the engine takes them, with the model's outputs."""
         raise NotImplementedError
 
     # --- one penalty, or one ball
@@ -173,7 +153,7 @@ class NormLearner(
         self._check_parameters()
         with all_or_nothing(self):
             training, outputs = self._training_of(X, y, sample_weight)
-            progress = Progress.of_fit(self, X, y, sample_weight, int(self.max_iter))
+            progress = FitTask.of_fit(self, X, y, sample_weight, int(self.max_iter))
             found = self._solve(training, alpha=self.alpha, radius=self.radius, progress=progress)
             self._keep(found, outputs)
             progress.end(dict)
@@ -185,14 +165,14 @@ class NormLearner(
         X: MatrixLike,
         y: ArrayLike,
         *,
-        alphas: Any = 50,
+        alphas: Alphas = 50,
         alpha_ratio: float = 1e-2,
         sample_weight: ArrayLike | None = None,
     ) -> MixedNormPath:
         """Return the solutions for many penalties, each started from the one before.
 
-        ``alpha``, ``radius`` and ``warm_start`` do not count here, and the estimator stays as it
-        is, fitted or not.
+        ``alpha``, ``radius`` and ``warm_start`` are not used, and the estimator itself does not
+        change.
 
         Parameters
         ----------
@@ -213,81 +193,85 @@ class NormLearner(
         """
         self._check_parameters()
         check_grid(alphas, alpha_ratio)
-        scratch = copy.copy(self)  # what validation sets stays off the estimator
+        scratch = copy.copy(self)  # validation sets attributes
         training, _ = scratch._training_of(X, y, sample_weight)
-        progress = Progress.of_fit(self, X, y, sample_weight, grid_size(alphas))
-        path = scratch._walk(training, alphas, alpha_ratio, progress)
+        progress = FitTask.of_fit(self, X, y, sample_weight, grid_size(alphas))
+        largest, grid = scratch._grid(training, alphas, alpha_ratio)
+        points = _Points(progress, len(grid), self)
+        finished = points.select_finished(scratch._solutions(training, grid))
+        path = collect(finished, scratch._make_coef, largest)
+        points.report()
         progress.end()
         return path
 
     def _solve(
-        self, training: Training, *, alpha: float | None, radius: float | None, progress: Progress
+        self, training: Training, *, alpha: float | None, radius: float | None, progress: FitTask
     ) -> proximal.Solution:
-        """Run the engine, warn of what was not reached, and return the solution turned outward."""
+        """Run the engine, warn of an early end, and return the solution in the data's units."""
+        ball = radius is not None
         found = proximal.solve(
-            training.design,
-            training.loss,
-            training.target,
-            able_norm(self.norm, "prox" if radius is None else "project"),
-            weight=training.weight,
-            alpha=None
-            if radius is not None or alpha is None
-            else training.inside_alpha(float(alpha)),
+            **self._engine_arguments(training),
+            alpha=None if ball or alpha is None else training.inside_alpha(float(alpha)),
             radius=None if radius is None else training.inside_radius(float(radius)),
             start=self._start(training),
             on_iteration=Iterations(progress).end,
-            **self._options(),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
         )
-        _check_finite(found)
+        found = _convert_outward(training, found)
         self._report(found)
-        return _checked_outward(training, found)
+        return found
 
-    def _options(self) -> dict[str, Any]:
+    def _engine_arguments(self, training: Training) -> dict[str, Any]:
+        """Return the arguments that all functions of the engine take."""
         return {
+            "design": training.design,
+            "loss": training.loss,
+            "target": training.target,
+            "norm": self.norm,
+            "weight": training.weight,
             "fit_intercept": bool(self.fit_intercept),
-            "tol": float(self.tol),
-            "max_iter": int(self.max_iter),
         }
 
     def _start(self, training: Training) -> tuple[Any, Any] | None:
         """Return the solution of the last fit, if ``warm_start`` asks for it."""
         if not getattr(self, "warm_start", False) or not self.__sklearn_is_fitted__():
             return None
-        weights, intercept = self._unturned()
+        weights, intercept = self._read_weights()
         wanted = (training.design.n_features, training.design.n_outputs)
         if weights.shape != wanted:
             raise ValueError(
                 f"warm_start=True starts from weights for {weights.shape[0]} features and "
                 f"{weights.shape[1]} outputs, but the data have {wanted[0]} and {wanted[1]}. "
-                "Set warm_start=False to start anew."
+                "Set warm_start=False to start from zero."
             )
         if not self.fit_intercept:
             intercept = np.zeros_like(intercept)
         return training.inward(weights, intercept)
 
     def _model(self, found: proximal.Solution, outputs: Any) -> LinearModel:
-        """Return the model that a solution (turned outward) stands for."""
-        coef, intercept = self._turned(found.weights, found.intercept)
+        """Return the model of a solution, which is in the units of the data."""
+        coef, intercept = self._make_coef(found.weights, found.intercept)
         return LinearModel.of(coef, intercept, Inputs.of(self), outputs)
 
     def _keep(self, found: proximal.Solution, outputs: Any, **facts: Any) -> None:
-        """Keep the model, and what there is to report."""
+        """Keep the model and the report of the fit."""
         self.model_ = self._model(found, outputs)
         self.report_ = FitReport.of(found, float(found.norm_value), **facts)
 
     def _report(self, found: proximal.Solution) -> None:
-        """Warn of a solution that was cut short."""
+        """Warn of a solution that ended early."""
         if found.interrupted:
             warn_caller(
                 f"Interrupted after {found.iterations} iterations with relative duality gap "
                 f"{found.relative_gap:.1e} (tol {self.tol:g}); the weights so far are kept. "
-                "Set warm_start=True and call fit again to go on.",
+                "Set warm_start=True and call fit again to continue.",
                 InterruptedFitWarning,
             )
         elif not found.converged:
             warn_caller(
-                f"Stopped after {_stopped(found, self)} with relative duality gap "
-                f"{found.relative_gap:.1e} (tol {self.tol:g}). {_remedy(found, self)}",
+                f"Stopped after {_describe_stop(found, self)} with relative duality gap "
+                f"{found.relative_gap:.1e} (tol {self.tol:g}). {_suggest_remedy(found, self)}",
                 NotConvergedWarning,
             )
 
@@ -295,110 +279,90 @@ class NormLearner(
 
     def _alpha_max(self, training: Training) -> float:
         """Return the smallest penalty known to leave all weights at zero."""
-        largest = proximal.alpha_max(
-            training.design,
-            training.loss,
-            training.target,
-            able_norm(self.norm, "prox"),
-            weight=training.weight,
-            fit_intercept=bool(self.fit_intercept),
-        )
+        largest = proximal.alpha_max(**self._engine_arguments(training))
         # A residual sums to zero but for rounding, and so does its product with a constant column.
         rounding = 8.0 * float(np.finfo(training.design.dtype).eps) * training.largest_input
         return 0.0 if largest <= rounding else float(largest) * training.alpha_unit
 
     def _grid(
-        self, training: Training, alphas: Any, alpha_ratio: float
+        self, training: Training, alphas: Alphas, alpha_ratio: float
     ) -> tuple[float, np.ndarray]:
-        """Return the smallest penalty that leaves no weights, and the grid to go along."""
+        """Return the smallest penalty known to leave no weights, and the grid of penalties."""
         largest = self._alpha_max(training)
-        # Where no penalty leaves weights, any that stand out from rounding will do.
+        # Where every penalty leaves no weights, any grid above rounding will do.
         top = largest or training.alpha_unit * (training.largest_input or 1.0)
         if isinstance(alphas, numbers.Integral) and not 0.0 < top * alpha_ratio <= top < math.inf:
             what = "vanish" if top < 1.0 else "overflow"
             raise ValueError(
-                f"Penalties that suit X and y {what} in float64; multiply X or y by a power of two "
-                "that makes them moderate, or set standardize=True."
+                f"The penalties for this X and y {what} in float64; multiply X or y by a power of "
+                "two that makes them moderate, or set standardize=True."
             )
         return largest, alpha_grid(alphas, alpha_ratio, top)
 
     def _solutions(
         self, training: Training, alphas: np.ndarray, effort: float = proximal.PATH_EFFORT
     ) -> Iterator[proximal.Solution]:
-        """Yield the solution for each penalty, turned outward; end early at an interrupt."""
+        """Yield the solution for each penalty, in the data's units, up to an interrupt."""
         found = proximal.path(
-            training.design,
-            training.loss,
-            training.target,
-            able_norm(self.norm, "prox"),
-            weight=training.weight,
+            **self._engine_arguments(training),
             alphas=[training.inside_alpha(float(alpha)) for alpha in alphas],
             effort=effort,
-            **self._options(),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
         )
         for alpha, solution in zip(alphas, found, strict=False):
-            _check_finite(solution)
-            yield replace(_checked_outward(training, solution), alpha=float(alpha))
+            yield replace(_convert_outward(training, solution), alpha=float(alpha))
 
-    def _walk(
-        self, training: Training, alphas: Any, alpha_ratio: float, progress: Progress
-    ) -> MixedNormPath:
-        """Return the solutions along a grid of penalties, each a task below ``progress``."""
-        largest, grid = self._grid(training, alphas, alpha_ratio)
-        points = _Points(progress, len(grid), self)
-        path = collect(points.finished(self._solutions(training, grid)), self._turned, largest)
-        points.report()
-        return path
-
-    # --- what is read off the model
+    # --- read from the model
 
     @property
     def support_(self) -> np.ndarray:
         """The features in use."""
-        support: np.ndarray = self._fitted().features
+        support: np.ndarray = self._get_model().features
         return support
 
-    @property
-    def selected_(self) -> np.ndarray:
-        """The features in use, ``support_`` under the name that selectors have."""
-        return self.support_
+    selected_ = support_  # the name that selectors use
 
     @property
     def rank_(self) -> int:
         """Numerical rank of the weights; a norm of singular values keeps it small."""
-        weights = self._fitted().weights
+        weights = self._get_model().weights
         return int(np.linalg.matrix_rank(weights)) if weights.size else 0
 
     @property
     def norm_value_(self) -> float | None:
         """The norm of the weights."""
-        return self._reported().norm_value
+        return self._get_report().norm_value
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.target_tags.multi_output = isinstance(self, RegressorMixin)
         return tags
 
 
 class _Points:
-    """The points of a path as they are done, each a task of the progress."""
+    """The finished points of a path, each a task of the progress, and those short of ``tol``."""
 
-    def __init__(self, whole: Progress, n_points: int, estimator: Any) -> None:
+    def __init__(self, whole: FitTask, n_points: int, estimator: BaseEstimator) -> None:
         self._whole, self._n_points, self._estimator = whole, n_points, estimator
         self._done = 0
         self._cut = False
-        self._worst: Any = None
+        self._worst: proximal.Solution | None = None
         self._n_bad = 0
 
-    def finished(self, found: Iterator[proximal.Solution]) -> Iterator[proximal.Solution]:
-        """Yield the solutions that were finished; a callback may ask to stop after any."""
+    def select_finished(self, found: Iterator[proximal.Solution]) -> Iterator[proximal.Solution]:
+        """Yield the finished solutions; a callback may ask to stop after any."""
         task = self._whole.task("alpha")
         for solution in found:
             if solution.interrupted:
                 self._cut = True
                 break
             self._done += 1
-            self._note(solution)
+            if not solution.converged:
+                self._n_bad += 1
+                if self._worst is None or solution.relative_gap > self._worst.relative_gap:
+                    self._worst = solution
             yield solution
             if task.end() or self._done == self._n_points:
                 break
@@ -406,15 +370,8 @@ class _Points:
         if self._done == 0:
             raise KeyboardInterrupt
 
-    def _note(self, found: proximal.Solution) -> None:
-        if found.converged:
-            return
-        self._n_bad += 1
-        if self._worst is None or found.relative_gap > self._worst.relative_gap:
-            self._worst = found
-
     def report(self) -> None:
-        """Warn of a path that was cut short, or not solved to its tolerance."""
+        """Warn of a path that ended early, or has points short of the tolerance."""
         if self._cut:
             warn_caller(
                 f"Interrupted after {self._done} of {self._n_points} values of alpha, which are "
@@ -425,23 +382,20 @@ class _Points:
             worst, estimator = self._worst, self._estimator
             warn_caller(
                 f"For {self._n_bad} of {self._done} values of alpha the gap was not reached. At "
-                f"alpha={worst.alpha:.3g} it stopped after {_stopped(worst, estimator)} with "
+                f"alpha={worst.alpha:.3g} it stopped after {_describe_stop(worst, estimator)} with "
                 f"relative duality gap {worst.relative_gap:.1e} (tol {estimator.tol:g}). "
-                f"{_remedy(worst, estimator)}",
+                f"{_suggest_remedy(worst, estimator)}",
                 NotConvergedWarning,
             )
 
 
-def _check_finite(found: proximal.Solution) -> None:
+def _convert_outward(training: Training, found: proximal.Solution) -> proximal.Solution:
+    """Return a solution in the units of the data; raise where numbers overflow or vanish."""
     if not (math.isfinite(found.objective) and np.all(np.isfinite(found.intercept))):
         raise ValueError(
             "The numbers overflowed: columns of X or targets differ too much in size for "
             f"{found.weights.dtype}. Scale them (StandardScaler), or give X as float64."
         )
-
-
-def _checked_outward(training: Training, found: proximal.Solution) -> proximal.Solution:
-    """Return a solution in the units of the data; raise where its weights overflow or vanish."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         outside = training.outward(found)
     largest, dtype = float(np.max(np.abs(outside.weights), initial=0.0)), found.weights.dtype
@@ -455,7 +409,7 @@ def _checked_outward(training: Training, found: proximal.Solution) -> proximal.S
     return outside
 
 
-def _stopped(found: proximal.Solution, estimator: Any) -> str:
+def _describe_stop(found: proximal.Solution, estimator: BaseEstimator) -> str:
     if found.iterations >= estimator.max_iter:
         return f"max_iter={estimator.max_iter}"
     if found.exhausted:
@@ -466,7 +420,7 @@ def _stopped(found: proximal.Solution, estimator: Any) -> str:
     )
 
 
-def _remedy(found: proximal.Solution, estimator: Any) -> str:
+def _suggest_remedy(found: proximal.Solution, estimator: BaseEstimator) -> str:
     more = found.iterations >= estimator.max_iter or found.exhausted
     first = "Raise max_iter" if more else "Raise tol"
     if first == "Raise tol" and found.weights.dtype == np.float32:

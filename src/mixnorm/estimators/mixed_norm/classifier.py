@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import Array, ArrayLike, MatrixLike
+from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines.proximal import SharedDesign
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import (
@@ -28,7 +28,7 @@ from mixnorm.estimators.mixed_norm.base import (
     Penalty,
     Radius,
     check_dual_loss,
-    weighted_rows,
+    drop_unweighted_rows,
     working_dtypes,
 )
 from mixnorm.estimators.mixed_norm.training import Training
@@ -37,28 +37,29 @@ from mixnorm.models import ClassOutputs, gives_probabilities
 
 
 class OneDesign(NormLearner):
-    """Learners with one ``X`` for all outputs."""
+    """Learners with one ``X`` for all outputs.
 
-    # The classifier and the regressor give these two.
+    A subclass gives ``_loss()``, the checked loss, and ``_prepare(X, y, sample_weight)``, which
+    returns valid data as the engine takes them, with the outputs of the model.
+    """
 
-    def _validated(self, X: MatrixLike, y: ArrayLike) -> tuple[Any, np.ndarray]:
+    def _validate(self, X: MatrixLike, y: ArrayLike, **options: bool) -> tuple[Any, Any]:
         """Return ``X`` and ``y`` as arrays of the dtypes to work in."""
-        raise NotImplementedError
-
-    def _prepared(
-        self, X: MatrixLike, y: np.ndarray, sample_weight: ArrayLike
-    ) -> tuple[Training, Any]:
-        """Return valid data as the engine takes them, and the outputs of the model."""
-        raise NotImplementedError
+        dtype = working_dtypes(self.tol, [self._loss()])
+        found: tuple[Any, Any] = validate_data(
+            self, X, y, accept_sparse=("csc", "csr"), dtype=dtype, **options
+        )
+        return found
 
     def _training_of(
-        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Training, Any]:
-        return self._prepared(*self._validated(X, y), sample_weight)
+        training: tuple[Training, Any] = self._prepare(*self._validate(X, y), sample_weight)
+        return training
 
 
 class NormClassifier(ClassifierFace, OneDesign):
-    """Labels in, labels out: all but the parameters of the classifiers."""
+    """The classifiers, except for their parameters."""
 
     def _loss(self) -> Any:
         loss = check_dual_loss(as_loss(self.loss, JOINT), JOINT)
@@ -71,26 +72,24 @@ class NormClassifier(ClassifierFace, OneDesign):
             )
         return loss
 
-    def _validated(self, X: MatrixLike, y: ArrayLike) -> tuple[Any, np.ndarray]:
+    def _validate(self, X: MatrixLike, y: ArrayLike, **options: bool) -> tuple[Any, Any]:
         check_dense_targets(y)
         check_one_kind_of_label(y)
-        X, y = validate_data(
-            self, X, y, accept_sparse=("csc", "csr"), dtype=working_dtypes(self.tol, [self._loss()])
-        )
+        X, y = super()._validate(X, y, **options)
         check_classification_targets(y)
         return X, y
 
-    def _prepared(
-        self, X: Array, y: np.ndarray, sample_weight: Array
+    def _prepare(
+        self, X: Any, y: np.ndarray, sample_weight: ArrayLike | None
     ) -> tuple[Training, ClassOutputs]:
         loss = self._loss()
         weight = check_weights(sample_weight, X.shape[0], X.dtype)
         classes, labels = np.unique(y, return_inverse=True)
-        weight, X, labels = weighted_rows(weight, X, labels)
+        weight, X, labels = drop_unweighted_rows(weight, X, labels)
         if self.class_weight is not None:
             factors = class_factors(self.class_weight, classes[labels], weight)
             weight = check_weights(weight * factors, X.shape[0], X.dtype)
-            weight, X, labels = weighted_rows(weight, X, labels)
+            weight, X, labels = drop_unweighted_rows(weight, X, labels)
         self._check_classes(classes, labels)
         target = loss.encode(labels, len(classes), weight)
         X, units = self._columns(X, weight)
@@ -112,17 +111,17 @@ class NormClassifier(ClassifierFace, OneDesign):
         if not np.array_equal(known, classes):
             raise ValueError(
                 "warm_start=True starts from the last fit, but y has other classes: "
-                f"{classes!r} instead of {known!r}. Set warm_start=False to start anew."
+                f"{classes!r} instead of {known!r}. Set warm_start=False to start from zero."
             )
 
-    def _turned(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+    def _make_coef(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
         if weights.shape[1] == 2:
             return (weights[:, 1] - weights[:, 0])[None, :], intercept[1:] - intercept[:1]
-        # No loss sees a constant in all scores: the intercepts are those that sum to zero.
-        return super()._turned(weights, intercept - np.mean(intercept))
+        # A constant in all scores changes no loss: take the intercepts that sum to zero.
+        return super()._make_coef(weights, intercept - np.mean(intercept))
 
-    def _unturned(self) -> tuple[np.ndarray, np.ndarray]:
-        weights, intercept = super()._unturned()
+    def _read_weights(self) -> tuple[np.ndarray, np.ndarray]:
+        weights, intercept = super()._read_weights()
         if len(intercept) > 1:
             return weights, intercept
         halves = np.asarray([[-0.5, 0.5]])
@@ -151,12 +150,12 @@ class MixedNormClassifier(NormClassifier):
         it is in units of the columns, unless ``standardize=True``. Not used where ``radius`` is
         given.
     radius : float, optional
-        Largest norm. Given, it replaces the penalty, and ``alpha`` does not count.
+        Largest norm. It replaces the penalty: ``alpha`` is then not used.
     loss : {"logistic", "margin", "hinge", "squared_hinge"} or loss object, default="logistic"
         The loss of all scores of a sample and its class.
     class_weight : dict or "balanced", default=None
-        Weights of the classes by their labels, 1 where there is none, by which sample weights are
-        multiplied; ``"balanced"`` gives all classes the same weight in sum.
+        Factors of the sample weights by class label, 1 for labels that are not there;
+        ``"balanced"`` gives all classes the same total weight.
     fit_intercept : bool, default=True
         Fit an intercept, which the norm does not see.
     standardize : bool, default=False
@@ -204,13 +203,12 @@ class MixedNormClassifier(NormClassifier):
 
     Notes
     -----
-    The norm sees the scale of the columns, so that ``standardize=True`` is mostly right; it makes a
-    copy of ``X``. An iteration costs a product of
-    ``X`` with the residual, and several with the features in use. Data in float32 are worked on in
-    float32 where ``tol`` is at least 1e-5, all else in float64; if ``tol`` is at least 1e-4, steps
-    on dense data are taken on a copy of ``X`` in float32, while what they reach and its gap are
-    still computed in float64. Sparse matrices are never made dense. A keyboard interrupt keeps
-    the weights found so far, with a warning.
+    The norm depends on the scale of the columns, so that ``standardize=True``, which copies ``X``,
+    is mostly right. An iteration costs a product of ``X`` with the residual, and several with the
+    features in use. Data in float32 are used in float32 where ``tol`` is at least 1e-5, all other
+    data in float64. If ``tol`` is at least 1e-4, steps on dense data use a copy of ``X`` in
+    float32; their results and gaps are still computed in float64. Sparse matrices are never made
+    dense. A keyboard interrupt keeps the weights found so far, with a warning.
 
     References
     ----------

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
+from mixnorm.engines.proximal import Solution
 from mixnorm.estimators._common.parameters import Number, Whole
 from mixnorm.models import MixedNormPath
 
-_NUMBER = Whole(least=1, why="it is the number of penalties")
-_RATIO = Number(above=0, below=1, why="it is the smallest penalty divided by the largest")
+_ALPHA_COUNT = Whole(least=1, why="it is the number of penalties")
+_ALPHA_RATIO = Number(above=0, below=1, why="it is the smallest penalty divided by the largest")
+
+#: Falling penalties, or their number.
+Alphas: TypeAlias = int | Sequence[float] | np.ndarray
 
 
 def collect(
-    found: Iterable[Any],
-    turned: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
+    found: Iterable[Solution],
+    make_coef: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
     alpha_max: float,
 ) -> MixedNormPath:
-    """Return the path of solutions as they come, each forgotten but for its features in use.
+    """Return the path of solutions, of which only the features in use are kept.
 
-    ``turned`` makes ``(n_outputs, n_features)`` of weights and their intercept.
+    ``make_coef`` returns weights as ``(n_outputs, n_features)``, and the intercept.
     """
     figures, intercepts, supports, kept, scale, width = [], [], [], [], 1.0, 0
     for point in found:
-        coef, intercept = turned(point.weights, point.intercept)
+        coef, intercept = make_coef(point.weights, point.intercept)
         support = np.flatnonzero(np.any(coef != 0.0, axis=0))
         figures.append(
             (point.alpha, point.gap, point.objective, point.norm_value, point.iterations)
@@ -51,35 +55,35 @@ def collect(
     )
 
 
-def check_grid(alphas: Any, alpha_ratio: Any) -> None:
-    """Raise a clear error unless the two describe a falling grid of penalties."""
+def check_grid(alphas: Alphas, alpha_ratio: float) -> None:
+    """Raise unless the two describe a falling grid of penalties."""
     if isinstance(alphas, bool):
         raise TypeError(f"alphas={alphas!r} must be a whole number or a falling sequence.")
     if isinstance(alphas, numbers.Integral):
-        _NUMBER.check("alphas", alphas)
-        _RATIO.check("alpha_ratio", alpha_ratio)
+        _ALPHA_COUNT.check("alphas", alphas)
+        _ALPHA_RATIO.check("alpha_ratio", alpha_ratio)
         return
-    given = _numbers(alphas)
+    given = _as_numbers(alphas)
     if given.ndim != 1 or len(given) == 0:
         raise ValueError(
             f"alphas has shape {given.shape}; give a whole number, or a sequence of penalties."
         )
     if not (np.all(np.isfinite(given)) and np.all(given > 0.0)):
-        raise ValueError("alphas must be positive and finite; leave out what is not.")
+        raise ValueError("alphas must be positive and finite; leave the others out.")
     if np.any(np.diff(given) >= 0.0):
         raise ValueError(
-            "alphas must fall from each to the next: every solution is where the next one starts. "
-            "Sort them, the largest first."
+            "alphas must fall: every solution is the start of the next. Sort them, the largest "
+            "first."
         )
 
 
-def grid_size(alphas: Any) -> int:
+def grid_size(alphas: Alphas) -> int:
     """Return the number of penalties."""
-    return int(alphas) if isinstance(alphas, numbers.Integral) else len(alphas)
+    return int(alphas) if isinstance(alphas, (int, np.integer)) else len(alphas)
 
 
-def alpha_grid(alphas: Any, alpha_ratio: float, largest: float) -> np.ndarray:
-    """Return the penalties: those given, or so many from the largest down, evenly in logarithms.
+def alpha_grid(alphas: Alphas, alpha_ratio: float, largest: float) -> np.ndarray:
+    """Return the given penalties, or a number of them that fall evenly in logarithms.
 
     Examples
     --------
@@ -89,13 +93,11 @@ def alpha_grid(alphas: Any, alpha_ratio: float, largest: float) -> np.ndarray:
     array([0.3, 0.1])
     """
     if not isinstance(alphas, numbers.Integral):
-        return _numbers(alphas)
-    if not largest > 0.0:  # no feature helps whatever the penalty
-        largest = 1.0
+        return _as_numbers(alphas)
     return np.asarray(largest * np.geomspace(1.0, float(alpha_ratio), int(alphas)))
 
 
-def _numbers(alphas: Any) -> np.ndarray:
+def _as_numbers(alphas: Alphas) -> np.ndarray:
     try:
         return np.asarray(alphas, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -8,19 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import Array, ArrayLike, MatrixLike
+from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines.proximal import SharedDesign, Solution
 from mixnorm.estimators._common.inputs import check_number_targets, check_weights
 from mixnorm.estimators._common.parameters import Loss, Switch
 from mixnorm.estimators._common.regressor import RegressorMixin
 from mixnorm.estimators._common.units import target_frame
-from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.mixed_norm.base import (
     Penalty,
     Radius,
     check_dual_loss,
-    weighted_rows,
-    working_dtypes,
+    drop_unweighted_rows,
 )
 from mixnorm.estimators.mixed_norm.classifier import OneDesign
 from mixnorm.estimators.mixed_norm.training import Training
@@ -31,7 +29,7 @@ _REGRESSION = {name: SCALAR[name] for name in SCALAR if not SCALAR[name]().is_bi
 
 
 class NormRegressor(RegressorMixin, OneDesign):
-    """Numbers in, numbers out: all but the parameters of the regressors."""
+    """The regressors, except for their parameters."""
 
     def _loss(self) -> Any:
         loss = check_dual_loss(as_loss(self.loss, _REGRESSION), _REGRESSION)
@@ -41,38 +39,27 @@ class NormRegressor(RegressorMixin, OneDesign):
             )
         return loss
 
-    def _validated(self, X: MatrixLike, y: ArrayLike) -> tuple[Any, np.ndarray]:
+    def _validate(self, X: MatrixLike, y: ArrayLike, **options: bool) -> tuple[Any, Any]:
         check_number_targets(y)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse=("csc", "csr"),
-            dtype=working_dtypes(self.tol, [self._loss()]),
-            multi_output=True,
-            y_numeric=True,
-        )
+        X, y = super()._validate(X, y, multi_output=True, y_numeric=True, **options)
         return X, np.asarray(y, dtype=np.float64)
 
-    def _prepared(
-        self, X: Array, y: np.ndarray, sample_weight: Array
+    def _prepare(
+        self, X: Any, y: np.ndarray, sample_weight: ArrayLike | None
     ) -> tuple[Training, NumberOutputs]:
         loss = self._loss()
         weight = check_weights(sample_weight, X.shape[0], np.float64)
         single = y.ndim == 1
-        weight, X, y = weighted_rows(weight, X, y.reshape(X.shape[0], -1))
+        weight, X, y = drop_unweighted_rows(weight, X, y.reshape(X.shape[0], -1))
         n_outputs, intercept = y.shape[1], bool(self.fit_intercept)
         frame = target_frame([loss] * n_outputs, y, weight, fit_intercept=intercept, dtype=X.dtype)
         # The model is in the units of the targets.
         outputs = NumberOutputs(single, 1.0, np.zeros(n_outputs), copy.deepcopy(loss))
-        loss = frame.inside(loss)
+        loss = frame.scale_loss(loss)
         X, units = self._columns(X, weight)
         weight = weight.astype(X.dtype, copy=False)
         target = loss.encode((y - frame.centre) / frame.unit, n_outputs, weight)
-        design = SharedDesign(X, n_outputs)
-        training = Training(
-            design, loss, target, weight, frame.unit, frame.centre, frame.degree, **units
-        )
+        training = Training(SharedDesign(X, n_outputs), loss, target, weight, frame, **units)
         return training, outputs
 
     def _model(self, found: Solution, outputs: Any) -> LinearModel:
@@ -95,13 +82,8 @@ class NormRegressor(RegressorMixin, OneDesign):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Predicted values.
         """
-        found: np.ndarray = self._fitted().outputs.labels(self._scores(X))
+        found: np.ndarray = self._get_model().outputs.labels(self._scores(X))
         return found
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
 
 @dataclass(eq=False, repr=False)
@@ -125,7 +107,7 @@ class MixedNormRegressor(NormRegressor):
         it is in units of the columns, unless ``standardize=True``. Not used where ``radius`` is
         given.
     radius : float, optional
-        Largest norm. Given, it replaces the penalty, and ``alpha`` does not count.
+        Largest norm. It replaces the penalty: ``alpha`` is then not used.
     loss : str or loss object, default="squared"
         The loss of one score and its target: ``"squared"``, ``"absolute"``, ``"huber"``,
         ``"epsilon_insensitive"``, or an object of :mod:`mixnorm.losses`. The squared one is half

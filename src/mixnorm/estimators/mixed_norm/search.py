@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from mixnorm._array import ArrayLike, MatrixLike, is_sparse
+from mixnorm.engines.proximal import Solution
 from mixnorm.estimators._common.inputs import check_weights
-from mixnorm.estimators._common.parameters import (
-    Anything,
-    ClassWeight,
-    Loss,
-    Switch,
-)
-from mixnorm.estimators._common.progress import Progress
+from mixnorm.estimators._common.parameters import Anything, ClassWeight, Loss, Switch
+from mixnorm.estimators._common.progress import FitTask
 from mixnorm.estimators._common.search import (
     UNFINISHED,
     RowProblem,
@@ -29,12 +25,16 @@ from mixnorm.estimators.mixed_norm.classifier import MixedNormClassifier, NormCl
 from mixnorm.estimators.mixed_norm.grid import check_grid
 from mixnorm.estimators.mixed_norm.regressor import MixedNormRegressor, NormRegressor
 from mixnorm.estimators.mixed_norm.training import Training
+from mixnorm.models import ClassOutputs, LinearModel, NumberOutputs, TaskOutputs
 from mixnorm.selection import Candidate, SearchResult
 
-# Evaluations of the loss for each iteration that is allowed, along the whole path of a fold.
+# Evaluations of the loss allowed for each allowed iteration, along the whole path of a fold.
 FOLD_EFFORT = 6.0
+#: The rows of a fold: of the one ``X``, or of every task.
+Rows: TypeAlias = np.ndarray | list[np.ndarray]
 
 
+@dataclass(eq=False)
 class PenaltyProblem(RowProblem):
     """The rows of a search over penalties: one chain, from the largest penalty to the smallest.
 
@@ -47,49 +47,45 @@ class PenaltyProblem(RowProblem):
     outputs : ClassOutputs, NumberOutputs or TaskOutputs
         What the scores of the model mean.
     alphas : int or sequence of float
-        The penalties, or how many.
+        The penalties, or their number. As an attribute, the penalties.
     alpha_ratio : float
         The last penalty divided by the first.
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        X: MatrixLike,
-        y: ArrayLike,
-        weight: np.ndarray | None,
-        training: Training,
-        outputs: Any,
-        alphas: Any,
-        alpha_ratio: float,
-    ) -> None:
-        super().__init__(estimator, X, y, weight)
-        self.training, self.outputs = training, outputs
-        self.alpha_max, self.alphas = estimator._grid(training, alphas, alpha_ratio)
+    training: Training
+    outputs: ClassOutputs | NumberOutputs | TaskOutputs
+    alphas: Any
+    alpha_ratio: float
+    alpha_max: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        grid = self.estimator._grid(self.training, self.alphas, self.alpha_ratio)
+        self.alpha_max, self.alphas = grid
         self.chains = (len(self.alphas),)
 
-    def fold(self, train: Any, test: Any) -> Callable[[int], Iterator[Candidate]]:
-        """Return what goes along the penalties, fitted on the rows ``train``."""
+    def fold(self, train: Rows, test: Rows) -> Callable[[int], Iterator[Candidate]]:
+        """Return the function that gives the candidates of a chain, fitted on ``train``."""
         return partial(self._path, train, test)
 
-    def _path(self, train: np.ndarray, test: np.ndarray, chain: int) -> Iterator[Candidate]:
+    def _path(self, train: Rows, test: Rows, chain: int) -> Iterator[Candidate]:
         weight = None if self.weight is None else self.weight[train]
-        training, outputs = self.estimator._prepared(self.X[train], self.y[train], weight)
+        training, outputs = self.estimator._prepare(self.X[train], self.y[train], weight)
         held_out = self.X[test]
         for found in self._solutions(training):
             model = self.estimator._model(found, outputs)
             yield self._candidate(found, test, model.scores(held_out), model)
 
-    def _solutions(self, training: Training) -> Iterator[Any]:
+    def _solutions(self, training: Training) -> Iterator[Solution]:
         for found in self.estimator._solutions(training, self.alphas, FOLD_EFFORT):
             if found.interrupted:  # one fold's path cut short would bias the choice
                 raise KeyboardInterrupt
             yield found
 
-    def _candidate(self, found: Any, rows: Any, scores: np.ndarray, model: Any) -> Candidate:
-        unfinished = found.exhausted and not found.converged
-        facts = {UNFINISHED: float(unfinished)}
-        return Candidate({"alpha": float(found.alpha)}, rows, scores, model, facts)
+    def _candidate(
+        self, found: Solution, rows: object, scores: np.ndarray, model: LinearModel
+    ) -> Candidate:
+        facts = {UNFINISHED: float(found.exhausted and not found.converged)}
+        return Candidate({"alpha": found.alpha}, rows, scores, model, facts)
 
 
 @dataclass(eq=False, repr=False)
@@ -103,7 +99,7 @@ class PenaltyParameters(NormParameters, SearchParameters):
 
 
 class PenaltyByCrossValidation(PenaltyParameters, SearchedMixin, NormLearner):
-    """One path per fold over the same penalties, then a fit on all data with the best of them."""
+    """One path per fold over the same penalties, then a fit with the best of them on all rows."""
 
     #: The estimator without cross-validation.
     _kind: Any
@@ -121,7 +117,7 @@ class PenaltyByCrossValidation(PenaltyParameters, SearchedMixin, NormLearner):
     @property
     def alpha_max_(self) -> float:
         """The smallest penalty known to leave all weights at zero."""
-        return float(self._reported().facts["alpha_max"])
+        return float(self._get_report().facts["alpha_max"])
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -130,7 +126,7 @@ class PenaltyByCrossValidation(PenaltyParameters, SearchedMixin, NormLearner):
     def _more_columns(self, found: SearchResult) -> dict[str, Any]:
         return {"alpha": found.cv_results["param_alpha"]}
 
-    def _refit(self, problem: PenaltyProblem, params: dict[str, Any], progress: Progress) -> None:
+    def _refit(self, problem: PenaltyProblem, params: dict[str, Any], progress: FitTask) -> None:
         task = progress.task("refit", int(self.max_iter))
         found = self._solve(problem.training, radius=None, progress=task, **params)
         self._keep(found, problem.outputs, alpha_max=problem.alpha_max)
@@ -141,15 +137,15 @@ class _OneDesignCV(PenaltyByCrossValidation):
     """Cross-validation where all outputs have one ``X``, split by rows."""
 
     def _search_problem(
-        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> PenaltyProblem:
-        X, y = self._validated(X, y)
+        table, y = self._validate(X, y)
         weight = None
         if sample_weight is not None:
-            weight = check_weights(sample_weight, X.shape[0], np.float64)
-        training, outputs = self._prepared(X, y, weight)
-        rows = X.tocsr() if is_sparse(X) else X
-        plain = self._plain(self._kind)
+            weight = check_weights(sample_weight, table.shape[0], np.float64)
+        training, outputs = self._prepare(table, y, weight)
+        rows = table.tocsr() if is_sparse(table) else table
+        plain = self._make_learner(self._kind)
         return PenaltyProblem(
             plain, rows, y, weight, training, outputs, self.alphas, self.alpha_ratio
         )
@@ -175,7 +171,7 @@ class MixedNormClassifierCV(_OneDesignCV, NormClassifier):
         The last of these divided by the first; not used where penalties are given.
     loss, class_weight, fit_intercept, standardize, tol, max_iter
         As in :class:`MixedNormClassifier`; balanced weights, and standard deviations, are those of
-        the rows of each fit. Balanced weights do not count in scores.
+        the rows of each fit. Scores do not use balanced weights.
     cv : int, cross-validation splitter or iterable, default=None
         How to split; None takes five stratified folds.
     scoring : str or callable, default=None

@@ -1,4 +1,4 @@
-"""The data as the proximal engine takes them, and the units that they are in."""
+"""The data as the proximal engine takes them, and their units."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import Array, is_sparse
+from mixnorm._array import is_sparse
 from mixnorm.data import ColumnStatistics, as_matrix
-from mixnorm.engines import proximal
+from mixnorm.engines.proximal import SeparateDesign, SharedDesign, Solution
+from mixnorm.estimators._common.units import Frame
 
 # Share of a column's square that rounding may take where only an intercept centres it.
-_LOST = 0.02
-
-
+_LARGEST_ROUNDING_OF_MEANS = 0.02
 # Part of the largest number: columns that vary by more may hold differences that overflow.
 _HUGE = 1e-10
-# Penalties and radii beyond these do the same as these, in the units of the engine.
-_LEAST, _MOST = 1e-200, 1e100
+# In the units of the engine, penalties and radii beyond these have the same effect as these.
+_LEAST_PENALTY, _LARGEST_PENALTY = 1e-200, 1e100
+# Targets in the units in which they were given.
+_GIVEN_TARGETS = Frame(np.zeros(()), 1.0, 2)
 
 
 def moderate(matrices: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return matrices with entries whose squares stay in range, and what ``Training`` must know.
+    """Return matrices with entries whose squares stay in range, and their units for ``Training``.
 
     All are divided by one power of two, ``input_unit``, which is 1 in all but extreme cases.
 
@@ -49,7 +50,7 @@ def moderate(matrices: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
 
 @dataclass(frozen=True)
 class ColumnUnits:
-    """What columns are less, and what they are divided by; float64, of shape ``(n_features,)``.
+    """The centres and scales of columns: float64, of shape ``(n_features,)``.
 
     A column that is not in use has the scale zero, and is zero inside.
     """
@@ -57,8 +58,8 @@ class ColumnUnits:
     centre: np.ndarray
     scale: np.ndarray
 
-    def apply(self, X: Array) -> Any:
-        """Return a matrix in these units: a copy, and of a sparse one not centred."""
+    def apply(self, X: Any) -> Any:
+        """Return a copy of a matrix in these units; a sparse one is not centred."""
         safe = np.where(self.scale > 0.0, self.scale, 1.0).astype(X.dtype)
         unused = self.scale == 0.0
         if is_sparse(X):
@@ -78,26 +79,22 @@ class ColumnUnits:
         return inside
 
     def outward(self, weights: np.ndarray) -> np.ndarray:
-        """Return what weights of the columns inside are for the columns as given, in float64."""
+        """Return weights for the columns as given, in float64, from weights inside."""
         found = np.zeros(weights.shape)
         used = self.scale > 0.0
         found[used] = weights[used] / self.scale[used, None]
         return found
 
-    def inward(self, weights: np.ndarray) -> np.ndarray:
-        """Return what weights of the columns as given are inside."""
-        return np.asarray(weights * self.scale[:, None])
-
 
 def standardized(
     matrices: Sequence[Any], weights: Sequence[np.ndarray], *, centred: bool
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Return matrices with columns in standard deviations, and what ``Training`` must know of it.
+    """Return matrices with columns in standard deviations, and their units for ``Training``.
 
     Means and deviations are those of the rows of all matrices together, each row with its weight.
-    Weights of every matrix have the same sum. Where there is no intercept (``centred=False``)
-    columns are divided by the root of their mean square instead, and stay where they are. Sparse
-    matrices stay sparse: only an intercept centres their columns.
+    The weights of every matrix have the same sum. Without an intercept (``centred=False``) columns
+    are divided by the root of their mean square instead, and not centred. Sparse matrices stay
+    sparse: only an intercept centres their columns.
 
     Examples
     --------
@@ -111,7 +108,7 @@ def standardized(
         as_matrix(X, X.dtype).statistics(np.asarray(weight, X.dtype))
         for X, weight in zip(matrices, weights, strict=True)
     ]
-    # The intercept alone centres what is sparse, and then all tasks in the same way.
+    # Only the intercept centres sparse columns; then it does so for all tasks.
     moved = centred and not any(is_sparse(X) for X in matrices)
     columns = _column_units(found, centred=centred, moved=moved)
     if centred and not moved:
@@ -126,7 +123,7 @@ def _check_offsets(found: Sequence[ColumnStatistics], scale: np.ndarray) -> None
     mean = np.max([np.abs(one.mean.astype(np.float64)) for one in found], axis=0)
     times = np.divide(mean, scale, out=np.zeros_like(mean), where=scale > 0.0)
     worst = int(np.argmax(times)) if len(times) else 0
-    if len(times) and times[worst] ** 2 * float(np.finfo(dtype).eps) > _LOST:
+    if len(times) and times[worst] ** 2 * float(np.finfo(dtype).eps) > _LARGEST_ROUNDING_OF_MEANS:
         raise ValueError(
             f"Column {worst} of the sparse X has a mean of {times[worst]:.3g} times its standard "
             f"deviation, too much for {dtype} without centring. Give X as a dense array, or "
@@ -135,7 +132,7 @@ def _check_offsets(found: Sequence[ColumnStatistics], scale: np.ndarray) -> None
 
 
 def _column_units(found: Sequence[ColumnStatistics], *, centred: bool, moved: bool) -> ColumnUnits:
-    """Return the units of columns, from statistics of matrices that count alike."""
+    """Return the units of columns, from statistics of matrices of equal weight."""
     dtype = found[0].mean.dtype
     means = np.asarray([one.mean for one in found], dtype=np.float64)
     centre = np.mean(means, axis=0)
@@ -150,25 +147,28 @@ def _column_units(found: Sequence[ColumnStatistics], *, centred: bool, moved: bo
     deviation = _root_mean_square(np.concatenate([within, between]), len(found))
     # The inverse of a scale must be a number, or weights could not be turned outward.
     used &= deviation > 4.0 * np.finfo(dtype).tiny
-    # In the dtype of the matrices, so that what comes off them is what is added outside.
+    # In the dtype of the matrices, so that the same number is subtracted here and added outside.
     scale = np.where(used, deviation, 0.0).astype(dtype).astype(np.float64)
     return ColumnUnits(centre.astype(dtype).astype(np.float64) * moved, scale)
 
 
 def _root_mean_square(values: np.ndarray, count: int) -> np.ndarray:
-    """Return roots of sums of squares over the first axis divided by a count; none vanishes."""
+    """Return the roots of sums of squares over the first axis, divided by a count.
+
+    No square underflows.
+    """
     unit = np.max(np.abs(values), axis=0)
     unit[unit == 0.0] = 1.0
     return np.asarray(unit * np.sqrt(np.sum((values / unit) ** 2, axis=0) / count))
 
 
-def _largest(X: Array) -> float:
+def _largest(X: Any) -> float:
     entries = X.data if is_sparse(X) else X
     return float(max(np.max(entries), -np.min(entries))) if entries.size else 0.0
 
 
 def _ratio(above: float, below: float) -> float:
-    """Return a quotient, infinity where it is beyond the numbers."""
+    """Return a quotient, infinity where it overflows."""
     with np.errstate(over="ignore"):
         return float(np.float64(above) / np.float64(below))
 
@@ -177,55 +177,52 @@ def _ratio(above: float, below: float) -> float:
 class Training:
     """The data as the engine takes them, in units in which nothing overflows.
 
-    Targets are less ``centre`` and divided by ``unit``, for a loss that goes with that to the power
-    of ``degree``; ``X`` is divided by ``input_unit``, and has then ``largest_input`` as its largest
-    magnitude (0 where that is not known). Where ``columns`` is given, ``X`` was brought to these
-    units, and norms, penalties and radii are those of the weights in them.
+    Targets are in the units of ``frame``. ``X`` is divided by ``input_unit``, and then has
+    ``largest_input`` as its largest magnitude (0 where that is not known). Where ``columns`` is
+    given, ``X`` is in these units, and norms, penalties and radii are those of the weights in them.
     """
 
-    design: Any
+    design: SharedDesign | SeparateDesign
     loss: Any
     target: Any
     weight: np.ndarray
-    unit: float = 1.0
-    centre: Any = 0.0
-    degree: int = 2
+    frame: Frame = _GIVEN_TARGETS
     input_unit: float = 1.0
     largest_input: float = 0.0
     columns: ColumnUnits | None = None
 
     @property
     def weight_unit(self) -> float:
-        """What weights inside are multiplied by to be those outside."""
-        return self.unit / self.input_unit
+        """The factor from weights inside to weights outside."""
+        return self.frame.unit / self.input_unit
 
     @property
     def alpha_unit(self) -> float:
-        """What a penalty inside is multiplied by to be that outside; zero or infinity beyond."""
-        return self.unit ** (self.degree - 1) * self.input_unit
+        """The factor from a penalty inside to that outside; zero or infinity at the limits."""
+        return self.frame.unit ** (self.frame.degree - 1) * self.input_unit
 
     def inside_alpha(self, alpha: float) -> float:
         """Return the penalty in the units of the engine, kept in a range in which it matters."""
-        inside = _ratio(_ratio(alpha, self.unit ** (self.degree - 1)), self.input_unit)
-        return min(max(inside, _LEAST), _MOST)
+        inside = _ratio(_ratio(alpha, self.frame.unit ** (self.frame.degree - 1)), self.input_unit)
+        return min(max(inside, _LEAST_PENALTY), _LARGEST_PENALTY)
 
     def inside_radius(self, radius: float) -> float:
         """Return the radius in the units of the engine, kept in a range in which it matters."""
-        inside = _ratio(radius, self.unit) * self.input_unit
-        return min(max(inside, _LEAST), _MOST) if radius > 0.0 else 0.0
+        inside = _ratio(radius, self.frame.unit) * self.input_unit
+        return min(max(inside, _LEAST_PENALTY), _LARGEST_PENALTY) if radius > 0.0 else 0.0
 
-    def outward(self, found: proximal.Solution) -> proximal.Solution:
+    def outward(self, found: Solution) -> Solution:
         """Return a solution in the units of the data as they were given.
 
-        A loss beyond the numbers is the largest of them.
+        A loss that overflows becomes the largest number.
         """
-        with np.errstate(over="ignore", under="ignore"):  # which is told where the fit is checked
-            loss_unit = float(np.float64(self.unit) ** self.degree)
+        with np.errstate(over="ignore", under="ignore"):  # the fit is checked for it elsewhere
+            loss_unit = float(np.float64(self.frame.unit) ** self.frame.degree)
         unit = self.weight_unit
         weights, intercept = self._for_given_columns(found)
 
         def loss(inside: float) -> float:
-            # Zero where the unit overflows, too; and at most the largest number.
+            # A zero stays zero where the unit overflows.
             return min(inside * loss_unit, sys.float_info.max) if inside else 0.0
 
         return replace(
@@ -242,24 +239,24 @@ class Training:
             history=tuple(loss(gap) for gap in found.history),
         )
 
-    def _for_given_columns(self, found: proximal.Solution) -> tuple[np.ndarray, np.ndarray]:
+    def _for_given_columns(self, found: Solution) -> tuple[np.ndarray, np.ndarray]:
         """Return weights and intercept for the columns and targets as they were given."""
         unit, dtype = self.weight_unit, found.weights.dtype
         if self.columns is None:
             weights = found.weights if unit == 1.0 else found.weights * dtype.type(unit)
-            intercept = found.intercept * self.unit + self.centre
+            intercept = found.intercept * self.frame.unit + self.frame.centre
         else:
             exact = self.columns.outward(found.weights) * unit
             weights = exact.astype(dtype, copy=False)
             shift = self.columns.centre @ weights.astype(np.float64)
-            intercept = found.intercept * self.unit + (self.centre - shift)
+            intercept = found.intercept * self.frame.unit + (self.frame.centre - shift)
         return weights, intercept.astype(dtype, copy=False)
 
-    def inward(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+    def inward(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return weights and intercept in the units of the engine."""
         dtype = self.design.dtype
         if self.columns is not None:
             intercept = intercept + self.columns.centre @ weights.astype(np.float64)
-            weights = self.columns.inward(weights)
+            weights = weights * self.columns.scale[:, None]
         inside = np.ascontiguousarray(weights / self.weight_unit, dtype=dtype)
-        return inside, np.asarray((intercept - self.centre) / self.unit, dtype=dtype)
+        return inside, np.asarray((intercept - self.frame.centre) / self.frame.unit, dtype=dtype)

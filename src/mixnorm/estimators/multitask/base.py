@@ -1,9 +1,9 @@
-"""What all learners of many tasks share: data in, predictions and scores out."""
+"""The base of the learners of many tasks: data in, predictions and scores out."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,53 +12,52 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length
 
-from mixnorm._array import Array, MatrixLike
-from mixnorm.estimators._common.units import safe_unit
+from mixnorm._array import MatrixLike
+from mixnorm.estimators._common.regressor import r2
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.mixed_norm.base import NormLearner, working_dtypes
 from mixnorm.estimators.mixed_norm.training import Training
 from mixnorm.estimators.multitask.problem import (
     TaskProblem,
     build_problem,
-    given_losses,
-    missing,
-    numbers_of,
+    find_missing,
+    list_losses,
+    read_numbers,
     read_weights,
     task_losses,
 )
 from mixnorm.estimators.multitask.targets import (
-    Targets,
+    MatricesLike,
+    TargetsLike,
+    TaskTargets,
     find_task,
     is_separate,
     read_matrices,
     read_separate,
     read_shared,
-    side_by_side,
+    stack_columns,
 )
 from mixnorm.models import TaskOutputs, gives_probabilities
 
 
-def _known_losses(estimator: Any) -> list[Any]:
+def _find_losses(estimator: BaseMultiTask) -> list[Any]:
     """Return the losses of the tasks; before ``fit`` those given, for whichever tasks they are."""
     if estimator.__sklearn_is_fitted__():
-        return list(estimator.model_.outputs.losses)
-    given = estimator.losses
-    given = given.values() if isinstance(given, Mapping) else given
-    given = [given] if isinstance(given, str) or not isinstance(given, Iterable) else given
-    given = list(given)
+        return list(estimator._model_outputs.losses)
+    given = list_losses(estimator.losses)
     return task_losses(given, range(len(given)))
 
 
-def _some_labels(estimator: Any) -> bool:
-    """Whether some task has labels; where none has, ``predict`` gives the scores."""
-    if not any(loss.is_binary for loss in _known_losses(estimator)):
+def _has_labels(estimator: BaseMultiTask) -> bool:
+    """Tell whether some task has labels; where none has, ``predict`` gives the scores."""
+    if not any(loss.is_binary for loss in _find_losses(estimator)):
         raise AttributeError("decision_function is for tasks with labels; predict gives scores.")
     return True
 
 
-def _some_probabilities(estimator: Any) -> bool:
-    """Whether the loss of some task has probabilities."""
-    if not any(gives_probabilities(loss) for loss in _known_losses(estimator)):
+def _has_probabilities(estimator: BaseMultiTask) -> bool:
+    """Tell whether the loss of some task has probabilities."""
+    if not any(gives_probabilities(loss) for loss in _find_losses(estimator)):
         raise AttributeError(
             "predict_proba is for tasks whose loss has probabilities, and none has: give a task "
             "with two labels the loss 'logistic'."
@@ -67,7 +66,7 @@ def _some_probabilities(estimator: Any) -> bool:
 
 
 class BaseMultiTask(RegressorMixin, NormLearner):
-    """What the learner and its form with cross-validation share: data in, predictions out."""
+    """The base of the learner with and without cross-validation: data in, predictions out."""
 
     losses: Any
     _output_kind: type = TaskOutputs
@@ -75,15 +74,15 @@ class BaseMultiTask(RegressorMixin, NormLearner):
     @property
     def tasks_(self) -> list[Any]:
         """The names of the tasks."""
-        return list(self._fitted().outputs.names)
+        return list(self._get_model().outputs.names)
 
     @property
     def classes_(self) -> list[np.ndarray | None]:
         """For each task its two labels; None for tasks with numbers."""
-        return list(self._fitted().outputs.classes)
+        return list(self._get_model().outputs.classes)
 
-    def _problem(self, X: Array, y: Any, sample_weight: Any) -> TaskProblem:
-        """Validate the data, and prepare all for the engine."""
+    def _problem(self, X: MatricesLike, y: TargetsLike, sample_weight: TargetsLike) -> TaskProblem:
+        """Validate the data; return them as a problem of the engine."""
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
@@ -91,7 +90,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         if is_separate(X):
             names, matrices, form = read_matrices(X)
             targets = read_separate(names, form, y)
-            matrices = self._validated(names, matrices)
+            matrices = self._validate_matrices(names, matrices)
         else:
             matrices = [self._matrix(X, reset=True)]
             targets = read_shared(y)
@@ -104,15 +103,17 @@ class BaseMultiTask(RegressorMixin, NormLearner):
             standardize=bool(self.standardize),
         )
 
-    def _training_of(self, X: Array, y: Any, sample_weight: Any) -> tuple[Training, TaskOutputs]:
+    def _training_of(
+        self, X: MatricesLike, y: TargetsLike, sample_weight: TargetsLike
+    ) -> tuple[Training, TaskOutputs]:
         problem = self._problem(X, y, sample_weight)
         return problem.training, problem.outputs
 
     def _matrix(self, X: MatrixLike, *, reset: bool) -> Any:
-        dtype = working_dtypes(self.tol, given_losses(self.losses))
+        dtype = working_dtypes(self.tol, list_losses(self.losses))
         return validate_data(self, X, reset=reset, accept_sparse=("csc", "csr"), dtype=dtype)
 
-    def _validated(self, names: list[Any], matrices: list[Any]) -> list[Any]:
+    def _validate_matrices(self, names: list[Any], matrices: list[Any]) -> list[Any]:
         """Return the matrices of all tasks, checked against the first and of one dtype."""
         found: list[Any] = []
         for name, X in zip(names, matrices, strict=True):
@@ -127,9 +128,9 @@ class BaseMultiTask(RegressorMixin, NormLearner):
 
     # --- predictions
 
-    def _task_scores(self, X: Array, task: Any) -> Any:
+    def _task_scores(self, X: Any, task: Hashable) -> Any:
         """Return ``(tasks, scores, form)``: one array of scores for each task of ``X``."""
-        model = self._fitted()
+        model = self._get_model()
         names = model.outputs.names
         if task is not None:
             position = find_task(task, names)
@@ -141,14 +142,15 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         scores = [self._scores(own)[:, place] for own, place in zip(matrices, places, strict=True)]
         return places, scores, form if form == "list" else given
 
-    def _in_form(self, columns: list[np.ndarray], form: Any) -> Any:
-        if form == "one" or (form == "table" and self._fitted().outputs.single):
+    def _in_form(self, columns: list[np.ndarray], form: str | list[Any]) -> Any:
+        """Return columns in the form of ``X``; a list has the names for a dictionary."""
+        if form == "one" or (form == "table" and self._get_model().outputs.single):
             return columns[0]
         if form == "table":
-            return side_by_side(columns)
+            return stack_columns(columns)
         return columns if form == "list" else dict(zip(form, columns, strict=True))
 
-    def predict(self, X: MatrixLike, task: Any = None) -> Any:
+    def predict(self, X: MatricesLike, task: Hashable = None) -> Any:
         """Predict for new data: numbers, or labels for tasks that have them.
 
         Parameters
@@ -166,12 +168,12 @@ class BaseMultiTask(RegressorMixin, NormLearner):
             one column. A table of numbers and texts has the dtype object.
         """
         places, scores, form = self._task_scores(X, task)
-        labels = self._fitted().outputs.task_labels
+        labels = self._get_model().outputs.task_labels
         found = [labels(place, own) for place, own in zip(places, scores, strict=True)]
         return self._in_form(found, form)
 
-    @available_if(_some_labels)
-    def decision_function(self, X: MatrixLike, task: Any = None) -> Any:
+    @available_if(_has_labels)
+    def decision_function(self, X: MatricesLike, task: Hashable = None) -> Any:
         """Return the scores of the tasks; for labels, positive means the second of the two.
 
         Parameters
@@ -189,8 +191,8 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         _, scores, form = self._task_scores(X, task)
         return self._in_form(scores, form)
 
-    @available_if(_some_probabilities)
-    def predict_proba(self, X: MatrixLike, task: Any = None) -> Any:
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: MatricesLike, task: Hashable = None) -> Any:
         """Return the probabilities of the two labels of each task, for logistic losses.
 
         Parameters
@@ -208,17 +210,17 @@ class BaseMultiTask(RegressorMixin, NormLearner):
             ``task`` and where ``y`` was one column.
         """
         places, scores, form = self._task_scores(X, task)
-        outputs: TaskOutputs = self._fitted().outputs
+        outputs: TaskOutputs = self._get_model().outputs
         found = [
             outputs.task_probabilities(place, own)
             for place, own in zip(places, scores, strict=True)
         ]
         return found if form == "table" and not outputs.single else self._in_form(found, form)
 
-    def score(self, X: MatrixLike, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: MatricesLike, y: TargetsLike, sample_weight: TargetsLike = None) -> float:
         """Return the mean over tasks of R², or of the accuracy for tasks with labels.
 
-        Entries without a label do not count, nor tasks with none, nor R² of a single target.
+        Entries without a label do not count. Nor do tasks without labels, or with a single number.
 
         Parameters
         ----------
@@ -232,7 +234,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         float
             NaN, with a warning, if no task has enough targets.
         """
-        outputs: TaskOutputs = self._fitted().outputs
+        outputs: TaskOutputs = self._get_model().outputs
         if is_separate(X):
             names, _, form = read_matrices(X, outputs.names)
             targets = read_separate(names, form, y)
@@ -252,8 +254,8 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         labelled = [outputs.classes[place] is not None for place in wanted]
         return _mean_score(targets, found, labelled, sample_weight)
 
-    def transform(self, X: MatrixLike) -> Any:
-        """Return the columns of ``X`` that some task uses.
+    def transform(self, X: MatricesLike) -> Any:
+        """Return the columns of ``X`` that a task uses.
 
         Parameters
         ----------
@@ -271,28 +273,26 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         found = [NormLearner.transform(self, own) for own in matrices]
         return found if form == "list" else dict(zip(names, found, strict=True))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
 
 def _mean_score(
-    targets: Targets, found: Sequence[np.ndarray], labels: Sequence[bool], sample_weight: Any
+    targets: TaskTargets,
+    found: Sequence[np.ndarray],
+    labels: Sequence[bool],
+    sample_weight: TargetsLike,
 ) -> float:
     """Return the mean of R² of tasks with numbers and of the accuracy of those with labels."""
     weights = read_weights(sample_weight, targets)
     scores = []
     for task, (column, own) in enumerate(zip(targets.columns, found, strict=True)):
         given = weights[task] if isinstance(weights, list) else weights
-        weight = np.where(missing(column), 0.0, 1.0 if given is None else given)
+        weight = np.where(find_missing(column), 0.0, 1.0 if given is None else given)
         counts = weight > 0.0
         if labels[task]:
             right = np.asarray(column[counts] == own[counts], dtype=np.float64)
             scores.append(right @ weight[counts] / weight.sum() if len(right) else np.nan)
         else:
-            y = numbers_of(column, counts, targets.names[task])[counts]
-            scores.append(_r2(y, own[counts], weight[counts]))
+            y = read_numbers(column, counts, targets.names[task])[counts]
+            scores.append(r2(y, own[counts], weight[counts]) if len(y) > 1 else float("nan"))
     if np.all(np.isnan(scores)):
         warnings.warn(
             "No task has a label, or two numbers for R²; the score is NaN.",
@@ -301,16 +301,3 @@ def _mean_score(
         )
         return float("nan")
     return float(np.nanmean(scores))
-
-
-def _r2(y: np.ndarray, found: np.ndarray, weight: np.ndarray) -> float:
-    """Return R²; as in scikit-learn 1 or 0 for targets that do not vary."""
-    if len(y) < 2:
-        return float("nan")
-    unit = safe_unit(y)
-    y, found = y / unit, found / unit
-    left = weight @ (y - found) ** 2
-    all_ = weight @ (y - np.average(y, weights=weight)) ** 2
-    if all_ == 0.0:
-        return float(left == 0.0)
-    return float(1.0 - left / all_)

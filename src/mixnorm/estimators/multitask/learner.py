@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Self
 
-from mixnorm._array import MatrixLike
 from mixnorm.estimators._common.parameters import Loss, Switch
 from mixnorm.estimators.mixed_norm.base import Penalty, Radius
 from mixnorm.estimators.multitask.base import BaseMultiTask
+from mixnorm.estimators.multitask.targets import MatricesLike, TargetsLike
 
 
 @dataclass(eq=False, repr=False)
@@ -41,7 +41,7 @@ class MultiTaskLearner(BaseMultiTask):
         columns as given: it is in units of the columns, unless ``standardize=True``. Not used where
         ``radius`` is given.
     radius : float, optional
-        Largest norm. Given, it replaces the penalty, and ``alpha`` does not count.
+        Largest norm. It replaces the penalty: ``alpha`` is then not used.
     fit_intercept : bool, default=True
         Fit an intercept for each task, which the norm does not see.
     standardize : bool, default=False
@@ -135,7 +135,7 @@ class MultiTaskLearner(BaseMultiTask):
     radius: Radius = None
     warm_start: Switch = False
 
-    def fit(self, X: MatrixLike, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatricesLike, y: TargetsLike, sample_weight: TargetsLike = None) -> Self:
         """Fit all tasks.
 
         Parameters

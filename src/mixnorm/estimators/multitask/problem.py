@@ -1,12 +1,12 @@
-"""Tasks as one problem for the proximal engine: their losses, weights, labels and design."""
+"""Tasks as one problem of the proximal engine: their losses, weights, labels and design."""
 
 from __future__ import annotations
 
 import copy
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,21 +14,31 @@ from mixnorm.engines.proximal import LossMixture, SeparateDesign, SharedDesign
 from mixnorm.estimators._common.inputs import check_weights, weight_numbers
 from mixnorm.estimators._common.units import target_frame
 from mixnorm.estimators.mixed_norm import Training, moderate, standardized
-from mixnorm.estimators.multitask.targets import Targets, check_rows, find_task, narrowed
-from mixnorm.losses import SCALAR, DualLoss, as_loss
+from mixnorm.estimators.multitask.targets import (
+    TargetsLike,
+    TaskTargets,
+    check_rows,
+    find_task,
+    narrow_type,
+)
+from mixnorm.losses import SCALAR, DualLoss, Loss, as_loss
 from mixnorm.models import TaskOutputs
+
+#: What users may give as the losses of tasks: one for all, or one for each.
+TaskLosses: TypeAlias = "str | Loss | list[Any] | tuple[Any, ...] | Mapping[Any, str | Loss]"
+#: The weights of rows, once read: None, one column for all tasks, or one for each.
+TaskWeights: TypeAlias = np.ndarray | list[np.ndarray] | None
 
 
 @dataclass(frozen=True)
 class TaskProblem:
-    """What the engine is given, and what is needed to turn its scores into predictions.
+    """The tasks as the engine takes them, and the outputs of their model.
 
-    ``outputs`` has the losses as given; ``inside`` are those of targets in the unit of
-    ``training``. ``y`` holds the targets as numbers, ``(n_samples, n_tasks)``; -1 and +1 for
-    labels.
+    ``outputs`` has the losses as given, ``inside`` those of targets in the units of ``training``.
+    ``y`` has the targets as numbers, ``(n_samples, n_tasks)``; labels are -1 and +1.
     """
 
-    targets: Targets
+    targets: TaskTargets
     outputs: TaskOutputs
     inside: list[Any]
     y: np.ndarray
@@ -39,12 +49,12 @@ class TaskProblem:
 # --- losses and weights
 
 
-def given_losses(losses: Any) -> list[Any]:
-    """Return the losses named in ``losses``, whatever form it has and whichever tasks they are for.
+def list_losses(losses: TaskLosses) -> list[Any]:
+    """Return the losses in ``losses``, of any form, for whichever tasks they are.
 
     Examples
     --------
-    >>> given_losses(["squared", "hinge"])
+    >>> list_losses(["squared", "hinge"])
     [Squared(), Hinge()]
     """
     if isinstance(losses, Mapping):
@@ -53,7 +63,7 @@ def given_losses(losses: Any) -> list[Any]:
     return [SCALAR[loss]() if isinstance(loss, str) and loss in SCALAR else loss for loss in given]
 
 
-def task_losses(losses: Any, names: Sequence[Any]) -> list[Any]:
+def task_losses(losses: TaskLosses, names: Sequence[Any]) -> list[Any]:
     """Return the loss of each task.
 
     Examples
@@ -76,21 +86,21 @@ def task_losses(losses: Any, names: Sequence[Any]) -> list[Any]:
             f"losses and tasks differ in number: {len(losses)} and {len(names)}; give one loss for "
             "all, or one for each."
         )
-    return [_scalar_loss(loss) for loss in losses]
+    return [_read_loss(loss) for loss in losses]
 
 
-def _scalar_loss(given: Any) -> Any:
+def _read_loss(given: str | Loss) -> Any:
     loss = as_loss(given, SCALAR)
     if loss.is_classifier or not isinstance(loss, DualLoss):
         raise ValueError(
-            f"loss={given!r} is no loss of one score with a conjugate, which every task has; "
+            f"loss={given!r} is not a loss of one score with a conjugate, which every task needs; "
             f"choose one of {sorted(SCALAR)}."
         )
     return loss
 
 
-def read_weights(sample_weight: Any, targets: Targets) -> Any:
-    """Return None, weights ``(n_samples,)`` for all tasks, or a list with weights of each."""
+def read_weights(sample_weight: TargetsLike, targets: TaskTargets) -> TaskWeights:
+    """Return None, weights ``(n_samples,)`` for all tasks, or a list of the weights of each."""
     names, sizes = targets.names, [len(column) for column in targets.columns]
     if sample_weight is None:
         return None
@@ -99,19 +109,19 @@ def read_weights(sample_weight: Any, targets: Targets) -> Any:
     if isinstance(sample_weight, Mapping):
         places = {find_task(task, names): given for task, given in sample_weight.items()}
         parts = [places.get(position) for position in range(len(names))]
-        return _each(parts, targets)
+        return _check_each(parts, targets)
     if not targets.shared:
         if isinstance(sample_weight, numbers.Real):  # for all rows
-            return _each([sample_weight] * len(names), targets)
+            return _check_each([sample_weight] * len(names), targets)
         if not isinstance(sample_weight, (list, tuple)) or len(sample_weight) != len(names):
             raise ValueError(
                 f"sample_weight must be a list of {len(names)} arrays, or a dictionary, as X and y "
                 "are: one array of weights (or None) per task."
             )
-        return _each(sample_weight, targets)
+        return _check_each(sample_weight, targets)
     weight = weight_numbers(sample_weight)
     if weight.ndim == 2 and weight.shape == (sizes[0], len(names)):
-        return _each(list(weight.T), targets)
+        return _check_each(list(weight.T), targets)
     if weight.ndim == 2:
         raise ValueError(
             f"sample_weight has shape {weight.shape}; give one weight per row, ({sizes[0]},), or "
@@ -120,7 +130,7 @@ def read_weights(sample_weight: Any, targets: Targets) -> Any:
     return check_weights(sample_weight, sizes[0], np.float64)
 
 
-def _each(parts: Sequence[Any], targets: Targets) -> list[np.ndarray]:
+def _check_each(parts: Sequence[Any], targets: TaskTargets) -> list[np.ndarray]:
     weights = []
     for name, part, column in zip(targets.names, parts, targets.columns, strict=True):
         try:
@@ -135,14 +145,14 @@ def _each(parts: Sequence[Any], targets: Targets) -> list[np.ndarray]:
 
 def build_problem(
     matrices: list[Any],
-    targets: Targets,
-    losses: Any,
-    sample_weight: Any = None,
+    targets: TaskTargets,
+    losses: TaskLosses,
+    sample_weight: TargetsLike = None,
     *,
     fit_intercept: bool = True,
     standardize: bool = False,
 ) -> TaskProblem:
-    """Turn validated matrices (one, or one per task), targets and weights into a problem.
+    """Return the problem of validated matrices (one, or one per task), targets and weights.
 
     One ``X`` with a label everywhere and one weight per row is the quick case: one loss, and
     weights of shape ``(n_samples,)``. Otherwise an entry without a label has weight zero.
@@ -152,10 +162,10 @@ def build_problem(
     kinds = task_losses(losses, targets.names)
     weights = read_weights(sample_weight, targets)
     rows, n_tasks = max(X.shape[0] for X in matrices), len(targets.names)
-    classes, y, weight = _encoded_tasks(targets, kinds, weights, rows)
+    classes, y, weight = _encode_tasks(targets, kinds, weights, rows)
     frame = target_frame(kinds, y, weight, fit_intercept=fit_intercept, dtype=matrices[0].dtype)
     y = np.where((weight > 0.0) | [loss.is_binary for loss in kinds], y, frame.centre)
-    inside = [frame.inside(loss) for loss in kinds]
+    inside = [frame.scale_loss(loss) for loss in kinds]
     equal = len({repr(loss) for loss in inside}) == 1
     loss = inside[0] if equal else LossMixture(inside)
     alike = bool(np.all(weight == weight[:, :1]))
@@ -167,9 +177,7 @@ def build_problem(
     )
     moved = ((y - frame.centre) / frame.unit).astype(weight.dtype, copy=False)
     target = loss.encode(moved, n_tasks, weight)
-    training = Training(
-        design, loss, target, weight, frame.unit, frame.centre, frame.degree, **units
-    )
+    training = Training(design, loss, target, weight, frame, **units)
     outputs = TaskOutputs(
         tuple(targets.names), tuple(classes), tuple(copy.deepcopy(kinds)), targets.form == "column"
     )
@@ -177,7 +185,7 @@ def build_problem(
 
 
 def task_design(
-    targets: Targets,
+    targets: TaskTargets,
     matrices: list[Any],
     weight: np.ndarray,
     *,
@@ -201,8 +209,8 @@ def task_design(
     return SeparateDesign(matrices), units
 
 
-def _encoded_tasks(
-    targets: Targets, losses: Sequence[Any], weights: Any, n_samples: int
+def _encode_tasks(
+    targets: TaskTargets, losses: Sequence[Any], weights: TaskWeights, n_samples: int
 ) -> tuple[list[np.ndarray | None], np.ndarray, np.ndarray]:
     """Return labels of tasks, and targets and weights of shape ``(n_samples, n_tasks)``."""
     shape = (len(targets.names), n_samples)
@@ -211,30 +219,27 @@ def _encoded_tasks(
     for task, (column, loss) in enumerate(zip(targets.columns, losses, strict=True)):
         given = weights[task] if isinstance(weights, list) else weights
         own = np.ones(len(column)) if given is None else given
-        weight = np.where(missing(column), 0.0, own)
-        known, labels = _encoded(column, weight > 0.0, loss, targets.names[task])
+        weight = np.where(find_missing(column), 0.0, own)
+        known, labels = _encode_task(column, weight > 0.0, loss, targets.names[task])
         full[: len(column), task] = weight / weight.sum()
-        y[:, task] = 1.0 if loss.is_binary else 0.0  # what has no weight must still be a target
+        y[:, task] = 1.0 if loss.is_binary else 0.0  # rows without weight need a valid target too
         y[: len(column), task] = labels
         classes.append(known)
     return classes, y, full
 
 
-def missing(column: np.ndarray) -> np.ndarray:
-    """Return where there is no label: NaN or NaT, None, or pandas' NA."""
+def find_missing(column: np.ndarray) -> np.ndarray:
+    """Return a mask of the rows without a label: NaN, NaT, None, or pandas' NA."""
     if column.dtype.kind in "fcmM":
         return np.asarray(column != column)
     if column.dtype != object:
         return np.zeros(len(column), dtype=bool)
-    return np.asarray([_is_missing(value) for value in column], dtype=bool)
+    marks = (value is None or str(value) == "<NA>" or bool(value != value) for value in column)
+    return np.fromiter(marks, bool, len(column))
 
 
-def _is_missing(value: Any) -> bool:
-    return value is None or str(value) == "<NA>" or bool(value != value)
-
-
-def _encoded(
-    column: np.ndarray, counts: np.ndarray, loss: Any, name: Any
+def _encode_task(
+    column: np.ndarray, counts: np.ndarray, loss: Loss, name: Hashable
 ) -> tuple[np.ndarray | None, np.ndarray]:
     """Return the labels of a task (None for numbers), and its targets as numbers.
 
@@ -246,8 +251,8 @@ def _encoded(
             "leave the task out."
         )
     if not loss.is_binary:
-        return None, numbers_of(column, counts, name)
-    classes, codes = _labels(column[counts], name)
+        return None, read_numbers(column, counts, name)
+    classes, codes = _encode_labels(column[counts], name)
     if len(classes) != 2:
         shown = ", ".join(repr(label) for label in classes[:5].tolist())
         raise ValueError(
@@ -260,7 +265,7 @@ def _encoded(
     return classes, target
 
 
-def _labels(values: np.ndarray, name: Any) -> tuple[np.ndarray, np.ndarray]:
+def _encode_labels(values: np.ndarray, name: Hashable) -> tuple[np.ndarray, np.ndarray]:
     try:
         classes, codes = np.unique(values, return_inverse=True)
     except TypeError:
@@ -269,11 +274,11 @@ def _labels(values: np.ndarray, name: Any) -> tuple[np.ndarray, np.ndarray]:
             f"The labels of task {name!r} are of several types ({', '.join(kinds)}), which cannot "
             "be sorted; give labels of one type."
         ) from None
-    return narrowed(classes), codes
+    return narrow_type(classes), codes
 
 
-def numbers_of(column: np.ndarray, counts: np.ndarray, name: Any) -> np.ndarray:
-    """Return the targets of a task as numbers."""
+def read_numbers(column: np.ndarray, counts: np.ndarray, name: Hashable) -> np.ndarray:
+    """Return the targets of a task as numbers, zero for rows that do not count."""
     if column.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: the targets of task {name!r}.")
     target = np.zeros(len(column))

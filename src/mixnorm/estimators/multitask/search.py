@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import BaseCrossValidator
 
-from mixnorm._array import Array, MatrixLike, is_sparse
+from mixnorm._array import Array, is_sparse
 from mixnorm.estimators._common.folds import fold_splitter, row_folds, warn_of_sorted_rows
-from mixnorm.estimators._common.parameters import (
-    Loss,
-)
+from mixnorm.estimators._common.parameters import Folds, Loss
 from mixnorm.estimators.mixed_norm import Training
-from mixnorm.estimators.mixed_norm.search import PenaltyByCrossValidation, PenaltyProblem
+from mixnorm.estimators.mixed_norm.search import PenaltyByCrossValidation, PenaltyProblem, Rows
 from mixnorm.estimators.multitask.base import BaseMultiTask
 from mixnorm.estimators.multitask.learner import MultiTaskLearner
 from mixnorm.estimators.multitask.problem import TaskProblem, task_design
-from mixnorm.estimators.multitask.targets import read_separate, side_by_side
+from mixnorm.estimators.multitask.targets import (
+    MatricesLike,
+    TargetsLike,
+    read_separate,
+    stack_columns,
+)
 from mixnorm.selection import Candidate
 
-# Rows of a fold, to train on and to score: of the one X, or of every task.
-Rows = np.ndarray | list[np.ndarray]
+# The rows of a fold to train on, and those to score.
 Fold = tuple[Rows, Rows]
 
 
@@ -111,24 +114,22 @@ class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
     losses: Loss = "squared"
     _: KW_ONLY
 
-    def _search_problem(self, X: Array, y: Any, sample_weight: Any) -> _TaskSearch:
+    def _search_problem(
+        self, X: MatricesLike, y: TargetsLike, sample_weight: TargetsLike
+    ) -> _TaskSearch:
         problem = self._problem(X, y, sample_weight)
-        weighted = sample_weight is not None
-        plain = self._plain(MultiTaskLearner)
-        return _TaskSearch(plain, problem, weighted, self.alphas, self.alpha_ratio)
+        penalties = problem.training, problem.outputs, self.alphas, self.alpha_ratio
+        own = problem, sample_weight is not None
+        return _TaskSearch(self._make_learner(MultiTaskLearner), None, None, None, *penalties, *own)
 
     def _scorer(self) -> Callable[..., float] | None:
-        return _own_score if self.scoring == "score" else super()._scorer()
-
-
-def _own_score(model: Any, X: MatrixLike, y: Any, **options: Any) -> float:
-    return float(model.score(X, y, **options))
+        return MultiTaskLearner.score if self.scoring == "score" else super()._scorer()
 
 
 # --- folds
 
 
-def split_tasks(cv: Any, problem: TaskProblem, groups: Any = None) -> list[Fold]:
+def split_tasks(cv: Folds, problem: TaskProblem, groups: Any = None) -> list[Fold]:
     """Return the folds: of the rows of one ``X``, or of those of every task."""
     targets = problem.targets
     if targets.shared:
@@ -165,7 +166,12 @@ def split_tasks(cv: Any, problem: TaskProblem, groups: Any = None) -> list[Fold]
 
 
 def _split_task(
-    splitter: Any, name: Any, X: Array, y: np.ndarray, groups: Any, task: int
+    splitter: BaseCrossValidator,
+    name: Hashable,
+    X: Array,
+    y: np.ndarray,
+    groups: np.ndarray | None,
+    task: int,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the folds of one task; of one with fewer rows than folds, one row in each."""
     rows = np.arange(X.shape[0])
@@ -187,7 +193,7 @@ def fold_weights(problem: TaskProblem, fold: Fold) -> tuple[np.ndarray, np.ndarr
     """
     y, weight = problem.y, problem.training.weight
     full = np.broadcast_to(weight.reshape(len(y), -1), y.shape)
-    train, test = (_counted(rows, y.shape) for rows in fold)
+    train, test = (_count_rows(rows, y.shape) for rows in fold)
     fitted, held = full * train, full * test
     binary = np.asarray([loss.is_binary for loss in problem.outputs.losses])
     some = np.any(fitted > 0.0, axis=0)
@@ -204,30 +210,25 @@ def fold_weights(problem: TaskProblem, fold: Fold) -> tuple[np.ndarray, np.ndarr
     return np.asfortranarray(fitted, dtype=weight.dtype), held.astype(weight.dtype, copy=False)
 
 
-def _counted(rows: Rows, shape: tuple[int, ...]) -> np.ndarray:
-    """Return how often each row is in a fold: a column for all tasks, or one for each."""
+def _count_rows(rows: Rows, shape: tuple[int, ...]) -> np.ndarray:
+    """Return how often each row is in a fold: one column for all tasks, or one for each."""
     if not isinstance(rows, list):
         return np.bincount(rows, minlength=shape[0])[:, None]
     return np.stack([np.bincount(own, minlength=shape[0]) for own in rows], axis=1)
 
 
+@dataclass(eq=False)
 class _TaskSearch(PenaltyProblem):
-    """The rows of all tasks, and the penalties: rows held out get weight zero."""
+    """The search over penalties with the rows of all tasks; rows held out get weight zero."""
 
-    def __init__(
-        self,
-        estimator: Any,
-        problem: TaskProblem,
-        weighted: bool,
-        alphas: Any,
-        alpha_ratio: float,
-    ) -> None:
-        training, outputs = problem.training, problem.outputs
-        super().__init__(estimator, None, None, None, training, outputs, alphas, alpha_ratio)
-        self.problem, self.weighted = problem, weighted
-        self.null_losses = self._null_losses()
+    problem: TaskProblem
+    weighted: bool
 
-    def splits(self, cv: Any, groups: Any) -> list[Fold]:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.null_losses = self._find_null_losses()
+
+    def splits(self, cv: Folds, groups: Any) -> list[Fold]:
         """Return the folds in which some task is scored."""
         folds = [
             fold
@@ -244,7 +245,7 @@ class _TaskSearch(PenaltyProblem):
     def _path(self, train: Rows, test: Rows, chain: int) -> Iterator[Candidate]:
         problem = self.problem
         fitted, held = fold_weights(problem, (train, test))
-        training = _with_weights(self.estimator, problem, fitted)
+        training = _replace_weights(self.estimator, problem, fitted)
         rows = _Held(test, held, self.null_losses)
         for found in self._solutions(training):
             weights, intercept = training.inward(found.weights, found.intercept)
@@ -257,21 +258,39 @@ class _TaskSearch(PenaltyProblem):
         value, _ = training.loss.value_and_residual(candidate.scores, training.target, weight)
         return 1.0 - float(value)
 
-    def held_out(self, candidate: Candidate) -> tuple[Any, Any]:
+    def held_out_data(self, candidate: Candidate) -> tuple[Any, Any]:
         """Return ``X`` and ``y`` of the held-out rows of the tasks that are scored."""
-        return _held_data(self.problem, candidate.rows)
+        problem, held = self.problem, candidate.rows
+        targets, tasks, own = problem.targets, np.flatnonzero(held.scored), held.rows_of_tasks
+        y = {targets.names[task]: targets.columns[task][own[task]] for task in tasks}
+        if not targets.shared:
+            X = {targets.names[task]: _take(problem.matrices[task], own[task]) for task in tasks}
+            return X, y
+        X = _take(problem.matrices[0], own[0])
+        if len(tasks) < len(targets.names):
+            return X, y
+        columns = list(y.values())
+        return X, columns[0] if targets.form == "column" else stack_columns(columns)
 
     def metadata(self, candidate: Candidate, given: dict[str, Any]) -> dict[str, Any]:
-        """Return the weights of the held-out rows, for a scorer."""
-        return _held_weights(self.problem, candidate.rows) if self.weighted else {}
+        """Return the weights of the held-out rows, one each or one for each scored task."""
+        if not self.weighted:
+            return {}
+        weight, held = self.training.weight, candidate.rows
+        if weight.ndim == 1:
+            return {"sample_weight": weight[held.rows_of_tasks[0]]}
+        names, own = self.problem.targets.names, held.rows_of_tasks
+        tasks = np.flatnonzero(held.scored)
+        return {"sample_weight": {names[task]: weight[own[task], task] for task in tasks}}
 
-    def _null_losses(self) -> np.ndarray:
+    def _find_null_losses(self) -> np.ndarray:
         """Return the loss of each task's best intercept; zero where its targets do not vary."""
         training, problem = self.training, self.problem
         above = np.asarray([2.0 * self.alpha_max or 1.0])
         null = next(iter(self.estimator._solutions(training, above)))
         intercept = training.inward(null.weights, null.intercept)[1]
-        y = ((problem.y - training.centre) / training.unit).astype(training.weight.dtype)
+        frame = training.frame
+        y = ((problem.y - frame.centre) / frame.unit).astype(training.weight.dtype)
         weight = np.broadcast_to(training.weight.reshape(len(y), -1), y.shape)
         losses = np.zeros(y.shape[1])
         for task, loss in enumerate(problem.inside):
@@ -285,11 +304,16 @@ class _TaskSearch(PenaltyProblem):
 
 @dataclass(frozen=True, eq=False)
 class _Held:
-    """What a fold holds out: its rows, their weights, and the losses to compare with."""
+    """The held-out part of a fold: its rows, their weights, and the losses to compare with."""
 
     rows: Rows
     weight: np.ndarray
     null_losses: np.ndarray
+
+    @property
+    def rows_of_tasks(self) -> list[np.ndarray]:
+        """The held-out rows of every task."""
+        return self.rows if isinstance(self.rows, list) else [self.rows] * len(self.null_losses)
 
     @property
     def scored(self) -> np.ndarray:
@@ -298,16 +322,15 @@ class _Held:
         return np.asarray(some & (self.null_losses > 0.0))
 
     def shares(self) -> np.ndarray:
-        """Return weights with which the sum of losses is the mean of relative losses."""
+        """Return weights that make the sum of losses the mean of relative losses."""
         scored = self.scored
         share = np.zeros(len(scored))
         share[scored] = 1.0 / (self.null_losses[scored] * scored.sum())
-        shares: np.ndarray = self.weight * share.astype(self.weight.dtype)
-        return np.asfortranarray(shares)
+        return np.asfortranarray(self.weight * share.astype(self.weight.dtype))
 
 
-def _with_weights(model: Any, problem: TaskProblem, fitted: np.ndarray) -> Training:
-    """Return the training data of a fold: other weights, and columns in the units of its rows."""
+def _replace_weights(model: MultiTaskLearner, problem: TaskProblem, fitted: np.ndarray) -> Training:
+    """Return the training data with the weights of a fold, and columns in the units of its rows."""
     if not model.standardize:
         return replace(problem.training, weight=fitted)
     design, units = task_design(
@@ -320,33 +343,5 @@ def _with_weights(model: Any, problem: TaskProblem, fitted: np.ndarray) -> Train
     return replace(problem.training, weight=fitted, design=design, **units)
 
 
-def _held_data(problem: TaskProblem, held: _Held) -> tuple[Any, Any]:
-    """Return what is held out of the tasks that are scored: ``X`` and ``y``."""
-    targets, tasks, own = problem.targets, np.flatnonzero(held.scored), _rows_of_tasks(held)
-    y = {targets.names[task]: targets.columns[task][own[task]] for task in tasks}
-    if not targets.shared:
-        X = {targets.names[task]: _rows(problem.matrices[task], own[task]) for task in tasks}
-        return X, y
-    X = _rows(problem.matrices[0], own[0])
-    if len(tasks) < len(targets.names):
-        return X, y
-    columns: Sequence[np.ndarray] = list(y.values())
-    return X, columns[0] if targets.form == "column" else side_by_side(columns)
-
-
-def _held_weights(problem: TaskProblem, held: _Held) -> dict[str, Any]:
-    """Return the weights of these rows: one each, or one for each of the tasks that are scored."""
-    weight, own = problem.training.weight, _rows_of_tasks(held)
-    if weight.ndim == 1:
-        return {"sample_weight": weight[own[0]]}
-    names = problem.targets.names
-    tasks = np.flatnonzero(held.scored)
-    return {"sample_weight": {names[task]: weight[own[task], task] for task in tasks}}
-
-
-def _rows_of_tasks(held: _Held) -> list[np.ndarray]:
-    return held.rows if isinstance(held.rows, list) else [held.rows] * len(held.null_losses)
-
-
-def _rows(X: Array, rows: np.ndarray) -> Any:
+def _take(X: Any, rows: np.ndarray) -> Any:
     return (X.tocsr() if is_sparse(X) else X)[rows]

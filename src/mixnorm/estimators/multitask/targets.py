@@ -1,35 +1,48 @@
-"""Tasks in the forms that users have them.
+"""The forms in which users give tasks.
 
-With one ``X`` for all tasks the targets are the columns of a table, where NaN (or None) says that
-a task has no label for a row. With an ``X`` for each task both ``X`` and ``y`` are lists, or
-dictionaries by the names of the tasks.
+With one ``X`` for all tasks the targets are the columns of a table, where NaN (or None) marks a row
+without a label. With an ``X`` for each task both ``X`` and ``y`` are lists, or dictionaries by the
+names of the tasks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_consistent_length
 
-from mixnorm._array import Array, MatrixLike
+from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.estimators._common.inputs import check_dense_targets
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+#: One matrix for each task.
+SeparateMatrices: TypeAlias = "Sequence[MatrixLike] | Mapping[Any, MatrixLike]"
+#: What users may give as ``X``, and as ``y`` or the weights of rows: for all tasks or for each.
+MatricesLike: TypeAlias = "MatrixLike | SeparateMatrices"
+TargetsLike: TypeAlias = "ArrayLike | list[Any] | Mapping[Any, ArrayLike] | None"
 
 
 @dataclass(frozen=True)
-class Targets:
+class TaskTargets:
     """The names of the tasks, and the targets of each as they were given.
 
-    ``form`` is how they came: ``"column"``, ``"table"`` or, with names, ``"frame"`` beside one
-    ``X``; ``"list"`` or ``"dict"`` beside several.
+    ``form`` is their form: ``"column"``, ``"table"`` or, with names, ``"frame"`` with one ``X``;
+    ``"list"`` or ``"dict"`` with several.
     """
 
     names: list[Any]
     columns: list[np.ndarray]
     form: str
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            raise ValueError("y has no columns; give at least one task.")
 
     @property
     def shared(self) -> bool:
@@ -37,11 +50,11 @@ class Targets:
         return self.form in ("column", "table", "frame")
 
 
-def is_separate(X: MatrixLike) -> bool:
+def is_separate(X: MatricesLike) -> TypeIs[SeparateMatrices]:
     """Tell whether ``X`` is several matrices, one per task, rather than one.
 
-    A list of lists of numbers is one matrix, as everywhere in scikit-learn; a list of things with
-    rows and columns of their own is several.
+    A list of lists of numbers is one matrix, as everywhere in scikit-learn; a list of matrices is
+    several.
 
     Examples
     --------
@@ -54,7 +67,7 @@ def is_separate(X: MatrixLike) -> bool:
     return isinstance(X, (list, tuple)) and len(X) > 0 and all(_has_columns(item) for item in X)
 
 
-def _has_columns(item: Any) -> bool:
+def _has_columns(item: object) -> bool:
     shape = getattr(item, "shape", None)
     if shape is not None:
         return len(shape) == 2
@@ -63,10 +76,12 @@ def _has_columns(item: Any) -> bool:
     return len(item) > 0 and all(np.ndim(row) == 1 for row in item)
 
 
-def read_matrices(X: Array, known: Sequence[Any] | None = None) -> tuple[list[Any], list[Any], str]:
+def read_matrices(
+    X: SeparateMatrices, known: Sequence[Any] | None = None
+) -> tuple[list[Any], list[Any], str]:
     """Return names, matrices and the form of one ``X`` per task.
 
-    Of ``known`` tasks a dictionary may hold some, and a list must hold all.
+    A dictionary may have some of the ``known`` tasks; a list must have all.
     """
     if isinstance(X, Mapping):
         names = list(X)
@@ -83,18 +98,18 @@ def read_matrices(X: Array, known: Sequence[Any] | None = None) -> tuple[list[An
     return list(range(len(X)) if known is None else known), list(X), "list"
 
 
-def find_task(task: Any, names: Sequence[Any]) -> int:
-    """Return the position of a task, given by its name or else by its position."""
+def find_task(task: Hashable, names: Sequence[Any]) -> int:
+    """Return the position of a task, which is given by name or by position."""
     if task in names:
         return list(names).index(task)
-    whole = isinstance(task, (int, np.integer)) and not isinstance(task, bool)
-    if whole and 0 <= task < len(names) and not any(isinstance(name, int) for name in names):
+    named = isinstance(task, bool) or any(isinstance(name, int) for name in names)
+    if isinstance(task, (int, np.integer)) and not named and 0 <= task < len(names):
         return int(task)
     shown = ", ".join(repr(name) for name in names[:10]) + (", ..." if len(names) > 10 else "")
     raise ValueError(f"There is no task {task!r}; the tasks are {shown}.")
 
 
-def read_shared(Y: Any) -> Targets:
+def read_shared(Y: Any) -> TaskTargets:
     """Return the columns of targets that belong to one ``X``.
 
     ``Y`` is one column, a table with a column per task, a data frame whose columns are the tasks,
@@ -103,14 +118,13 @@ def read_shared(Y: Any) -> Targets:
     if isinstance(Y, Mapping):
         if not Y:
             raise ValueError("y is an empty dictionary; give at least one task.")
-        return Targets(list(Y), [_column(y, name) for name, y in Y.items()], "frame")
+        return TaskTargets(list(Y), [_as_column(y, name) for name, y in Y.items()], "frame")
     names = getattr(Y, "columns", None)
     if names is not None and len(getattr(Y, "shape", ())) == 2:
-        names = [_plain(name) for name in names]
+        names = [name.item() if isinstance(name, np.generic) else name for name in names]
         if len(set(names)) != len(names):
             raise ValueError(f"y has several columns of one name: {names!r}; rename them.")
-        _check_some(len(names))
-        return Targets(names, [_column(Y[name], name) for name in Y.columns], "frame")
+        return TaskTargets(names, [_as_column(Y[name], name) for name in Y.columns], "frame")
     Y = _as_array(Y)
     if Y.ndim not in (1, 2):
         raise ValueError(
@@ -118,15 +132,14 @@ def read_shared(Y: Any) -> Targets:
             "with NaN where a task has no label. With an X for each task, give lists of both."
         )
     if Y.ndim == 1:
-        return Targets([0], [Y], "column")
-    _check_some(Y.shape[1])
-    columns = [narrowed(Y[:, task]) for task in range(Y.shape[1])]
-    return Targets(list(range(Y.shape[1])), columns, "table")
+        return TaskTargets([0], [Y], "column")
+    columns = [narrow_type(Y[:, task]) for task in range(Y.shape[1])]
+    return TaskTargets(list(range(Y.shape[1])), columns, "table")
 
 
-def read_separate(names: list[Any], form: str, y: Any) -> Targets:
-    """Return the targets that belong to several ``X``, in the order of these."""
-    if isinstance(y, Mapping) != (form == "dict"):
+def read_separate(names: list[Any], form: str, y: TargetsLike) -> TaskTargets:
+    """Return the targets that belong to several ``X``, in their order."""
+    if isinstance(y, Mapping) != (form == "dict") or not isinstance(y, Iterable):
         raise ValueError(
             f"X is a {form} of tasks, but y is a {type(y).__name__}; give both as lists, or "
             "both as dictionaries with the same keys."
@@ -143,11 +156,11 @@ def read_separate(names: list[Any], form: str, y: Any) -> Targets:
                 f"X is a list of {len(names)} tasks, but y has {len(parts)}; give one array of "
                 "targets for each."
             )
-    columns = [_column(part, name) for name, part in zip(names, parts, strict=True)]
-    return Targets(names, columns, form)
+    columns = [_as_column(part, name) for name, part in zip(names, parts, strict=True)]
+    return TaskTargets(names, columns, form)
 
 
-def check_rows(targets: Targets, matrices: Sequence[Any]) -> None:
+def check_rows(targets: TaskTargets, matrices: Sequence[Any]) -> None:
     """Raise unless every task has as many targets as rows."""
     if targets.shared:
         for column in targets.columns:
@@ -161,12 +174,7 @@ def check_rows(targets: Targets, matrices: Sequence[Any]) -> None:
             )
 
 
-def _check_some(n_tasks: int) -> None:
-    if n_tasks == 0:
-        raise ValueError("y has no columns; give at least one task.")
-
-
-def _column(y: Any, name: Any) -> np.ndarray:
+def _as_column(y: TargetsLike, name: Hashable) -> np.ndarray:
     column = _as_array(y)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
@@ -174,7 +182,7 @@ def _column(y: Any, name: Any) -> np.ndarray:
         raise ValueError(
             f"The targets of task {name!r} have shape {column.shape}; give one target per row."
         )
-    return narrowed(column)
+    return narrow_type(column)
 
 
 def _as_array(y: Any) -> np.ndarray:
@@ -186,8 +194,8 @@ def _as_array(y: Any) -> np.ndarray:
     return array
 
 
-def narrowed(column: np.ndarray) -> np.ndarray:
-    """Return a column of objects as the array of one type that it may be."""
+def narrow_type(column: np.ndarray) -> np.ndarray:
+    """Return a column of objects as an array of one type, where there is such a type."""
     if column.dtype != object:
         return column
     kinds = {type(value) for value in column.tolist()}
@@ -197,19 +205,15 @@ def narrowed(column: np.ndarray) -> np.ndarray:
     return found if found.shape == column.shape else column
 
 
-def _plain(name: Any) -> Any:
-    return name.item() if isinstance(name, np.generic) else name
-
-
-def side_by_side(columns: Sequence[np.ndarray]) -> np.ndarray:
-    """Return a table of predictions; of objects only if numbers and texts must stand together.
+def stack_columns(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """Return a table of predictions, of objects only where it has both numbers and texts.
 
     Examples
     --------
     >>> import numpy as np
-    >>> side_by_side([np.array([0.5]), np.array([1])]).dtype.name
+    >>> stack_columns([np.array([0.5]), np.array([1])]).dtype.name
     'float64'
-    >>> side_by_side([np.array([0.5]), np.array(["yes"])]).dtype.name
+    >>> stack_columns([np.array([0.5]), np.array(["yes"])]).dtype.name
     'object'
     """
     kinds = {column.dtype.kind for column in columns}

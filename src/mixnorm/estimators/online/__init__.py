@@ -1,6 +1,6 @@
-"""Learners whose rows come one at a time.
+"""Estimators that learn from one row at a time.
 
-Open ``classifier.py`` first, then ``base.py``; ``state.py`` is what they have learned. The folder
+Open ``classifier.py`` first, then ``base.py``; ``state.py`` has what they have learned. The folder
 may import ``_common``, ``engines``, ``models``, ``norms`` and ``losses``.
 """
 

@@ -1,17 +1,18 @@
-"""What the online estimators share: rows as they come, the account, and single rows."""
+"""The base of online estimators: learning from rows, what was learned, and single rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from mixnorm._array import Array, ArrayLike, MatrixLike, is_sparse
+from mixnorm._array import ArrayLike, MatrixLike, is_sparse
 from mixnorm._checks import check_array
 from mixnorm._linear import linear_scores
 from mixnorm.engines import mirror
@@ -22,56 +23,72 @@ from mixnorm.estimators._common.inputs import (
     row_weights,
     weight_numbers,
 )
-from mixnorm.estimators._common.parameters import CheckedParameters
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.online.curve import Curve
-from mixnorm.estimators.online.names import Names, are_mappings
-from mixnorm.estimators.online.state import OnlineState, Targets
+from mixnorm.estimators.online.names import Names, Row, are_mappings
+from mixnorm.estimators.online.state import OnlineRows, OnlineState, OnlineTargets
 from mixnorm.models import Inputs, LinearModel, check_scores
+from mixnorm.norms import as_norm
 
 
-class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
-    """Rows in, account out; subclasses say what targets are."""
+class OnlineEstimator(FittedMixin, BaseEstimator):
+    """An estimator that learns from rows as they come; subclasses define the targets."""
 
-    #: What was learned: all that predictions and further learning need. None before any row.
+    #: The state: all that predictions and further learning need. None before the first row.
     _resume: OnlineState | None = None
+    #: The dtype of targets; None if any labels will do.
+    _target_dtype: ClassVar[type | None] = np.float64
 
-    # --- what subclasses say
+    # --- what subclasses define
 
     def _plan(self, losses: list[Any], origin: str) -> mirror.Plan:
-        """Return what the learner does."""
+        """Return the plan of the learner: that of a perceptron, without step sizes."""
+        return mirror.Plan(
+            copy.deepcopy(as_norm(self.norm)),
+            copy.deepcopy(losses),
+            rule="none",
+            scaled=bool(self.scale),
+            origin=origin,
+            intercept=self._has_intercept(),
+            averaged=bool(self.average),
+        )
+
+    def _losses(self, targets: OnlineTargets) -> list[Any]:
+        """Return one joint loss, or a loss for each output; an empty list changes nothing."""
         raise NotImplementedError
 
-    def _losses(self, targets: Targets) -> list[Any]:
-        """Return one joint loss, or a loss for each output; none for those of the learner."""
-        raise NotImplementedError
-
-    def _check_targets(self, y: ArrayLike) -> Any:
-        """Return targets as numbers, checked by themselves; classifiers take labels."""
+    def _check_targets(self, y: ArrayLike) -> np.ndarray:
+        """Return targets as numbers, checked on their own; classifiers take labels."""
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
         check_number_targets(y)
-        return check_array(
+        found: np.ndarray = check_array(
             y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
         )
+        return found
 
-    def _encode(self, y: ArrayLike, X: MatrixLike, role: Any) -> Targets:
+    def _encode(self, y: np.ndarray, X: mirror.Rows, role: ArrayLike | None) -> OnlineTargets:
         """Return the targets of rows as the learner takes them.
 
-        ``role`` is what else is known: all classes, or the task of each row.
+        ``role`` is what else the user gave: all classes, or the task of each row.
         """
         raise NotImplementedError
 
+    def _has_intercept(self) -> bool:
+        return bool(self.fit_intercept)
+
     def _is_centred(self) -> bool:
-        """Whether features are measured from running means, where rows allow it."""
-        return bool(self.scale and self.fit_intercept)
+        """Tell whether features are measured from running means, if rows allow it."""
+        return bool(self.scale) and self._has_intercept()
 
     # --- learning
 
-    def _fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike, role: Any = None) -> Self:
-        """Learn anew, in the order that ``shuffle`` asks for."""
+    def _fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, role: ArrayLike | None
+    ) -> Self:
+        """Forget what was learned, and learn from rows, shuffled if ``shuffle`` is set."""
         if sample_weight is not None and not np.any(weight_numbers(sample_weight)):
             raise ValueError("sample_weight is zero for every row; give some row a positive one.")
         self._resume = None
@@ -81,8 +98,8 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
         self,
         given: Any,
         y: ArrayLike,
-        sample_weight: ArrayLike,
-        role: Any = None,
+        sample_weight: ArrayLike | None,
+        role: ArrayLike | None,
         *,
         in_order: bool = True,
     ) -> Self:
@@ -91,61 +108,63 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
             for name in ("n_features_in_", "feature_names_in_"):  # of an earlier fit
                 if getattr(self, name, None) is not None:
                     delattr(self, name)
-        y = self._check_targets(y)
-        X, names, fresh = self._rows(given)
-        weight = row_weights(sample_weight, X.shape[0])
-        targets = self._encode(y, X, role)
-        order = None
+        checked = self._check_targets(y)
+        rows = self._check_rows(given)
+        n_samples, order = rows.X.shape[0], None
+        weight = np.ones(n_samples)
+        if sample_weight is not None:
+            weight = row_weights(sample_weight, n_samples)
+        if len(checked) != n_samples:
+            raise ValueError(
+                f"X has {n_samples} rows and y has {len(checked)}; give one target per row."
+            )
+        targets = self._encode(checked, rows.X, role)
         if not in_order:
-            order = np.asarray(random_generator(self.random_state).permutation(X.shape[0]))
-        first = {} if names is None else given[0 if order is None else order[0]]
-        self._make_room(X, names, fresh, targets, first)
-        self._learn(X, targets, weight, order)
+            order = np.asarray(random_generator(self.random_state).permutation(n_samples))
+        first = {} if rows.names is None else given[0 if order is None else order[0]]
+        self._make_room(rows, targets, first)
+        self._learn(rows.X, targets, weight, order)
         return self
 
-    def _rows(self, given: Any) -> tuple[Any, Names | None, dict[Any, int]]:
-        """Return rows as an array or a CSR matrix, and of dicts the names, and those that are new.
-
-        Names that are new get columns of their own.
-        """
+    def _check_rows(self, given: Any) -> OnlineRows:
         state = self._resume
         if are_mappings(given):
             names = Names(hashed=self.hash_features) if state is None else self._names()
             if self.hash_features not in (None, names.hashed):
                 raise ValueError(
                     f"hash_features={self.hash_features!r} was set after learning began with "
-                    f"{self.n_features_in_} columns; set it back, or start a new model."
+                    f"{self.n_features_in_} columns; reset it, or start a new model."
                 )
             gaps = self._keeps_gaps() if state is None else state.stored.plan.origin == "marked"
-            found, fresh = names.rows(given, gaps=gaps)
-            return found, names, fresh
+            X, fresh = names.rows(given, gaps=gaps)
+            return OnlineRows(X, names, fresh)
         self._check_no_names()
         if self.hash_features is not None:
             raise TypeError(
-                f"hash_features={self.hash_features!r} is for rows of names and values (dicts); "
-                "give such rows, or leave it out for arrays."
+                f"hash_features={self.hash_features!r} works only with rows that are dicts; give "
+                "such rows, or leave it out."
             )
         if state is not None and self._is_plain(given):
-            return given, None, {}
+            return OnlineRows(given)
         X = validate_data(
             self,
             given,
             reset=state is None,
             accept_sparse="csr",
-            dtype="numeric",  # the engine converts a block at a time
-            ensure_all_finite=False,  # and looks at every row anyway
+            dtype="numeric",  # the engine converts one block at a time
+            ensure_all_finite=False,  # the engine checks each row
         )
         if is_sparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        return X, None, {}
+        return OnlineRows(X)
 
     def _keeps_gaps(self) -> bool:
-        """Whether a value of a new learner's dicts may be unknown, and then is at its mean."""
+        """Tell whether an unknown value in a dict counts as its mean, for a new learner."""
         return self._is_centred() and self.hash_features is None
 
     def _is_plain(self, X: MatrixLike) -> bool:
-        """Whether rows are an array such as the first ones were turned into."""
+        """Tell whether rows are an array that needs no further check."""
         return (
             type(X) is np.ndarray
             and X.ndim == 2
@@ -156,29 +175,25 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
         )
 
     def _make_room(
-        self,
-        X: Array,
-        names: Names | None,
-        fresh: dict[Any, int],
-        targets: Targets,
-        first: Mapping[Any, Any],
+        self, rows: OnlineRows, targets: OnlineTargets, first: Mapping[Any, Any]
     ) -> None:
-        """Make the learner, or let it grow for new features and outputs.
+        """Make the learner, or enlarge it for new features and outputs.
 
-        The numbers of ``first``, the first row of names, are measured from their means.
+        ``first`` is the first row, if rows are dicts: its numbers are measured from their means.
         """
-        state, n_features, n_outputs = self._resume, X.shape[-1], targets.n_outputs
+        (X, names, fresh), state = rows, self._resume
+        n_features, n_outputs = X.shape[-1], targets.n_outputs
         if state is None:
-            learner = self._new_learner(X, names, targets)
+            learner = self._new_learner(rows, targets)
         else:
             learner, n_features = state.learner, max(n_features, state.stored.n_features)
             if n_features > learner.n_features or n_outputs > learner.n_outputs:
-                learner = learner.grown(n_features, n_outputs, self._losses(targets))
+                learner = learner.enlarge(n_features, n_outputs, self._losses(targets))
         if X.ndim == 3 and isinstance(learner, mirror.RowLearner):
             learner = mirror.by_blocks(learner)
         if names is not None:
             names.places.update(fresh)
-            if state is None and learner.plan.origin == "marked":
+            if state is None and isinstance(learner, mirror.RowLearner) and self._keeps_gaps():
                 learner.mark(names.numbers(first))
             self.n_features_in_ = n_features if names.places or names.hashed else 0
         if state is None or learner is not state.learner or targets.low is not state.low:
@@ -192,31 +207,38 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
                 targets.single,
             )
 
-    def _new_learner(self, X: Array, names: Names | None, targets: Targets) -> Any:
-        """Return a learner, with values in rows of names as it takes them."""
-        if names is None:
-            origin = "means" if self._is_centred() and not is_sparse(X) else "zero"
-        else:
-            origin = "marked" if self._keeps_gaps() else "zero"
+    def _new_learner(
+        self, rows: OnlineRows, targets: OnlineTargets
+    ) -> mirror.RowLearner | mirror.BlockLearner:
+        """Return a new learner; unknown values of dicts become zero in ``X`` if it needs that."""
+        X, origin = rows.X, "zero"
+        if rows.names is not None and self._keeps_gaps():
+            origin = "marked"
+        elif self._is_centred() and not is_sparse(X):
+            origin = "means"
         plan, sizes = self._plan(self._losses(targets), origin), (X.shape[-1], targets.n_outputs)
         learner = mirror.build(plan, *sizes)
-        if origin == "marked" and isinstance(learner, mirror.BlockLearner):
-            # Learners by blocks know no such columns: what is not known is zero there.
+        if (
+            origin == "marked"
+            and isinstance(learner, mirror.BlockLearner)
+            and not isinstance(X, np.ndarray)
+        ):
+            # Learners by blocks have no marked columns: an unknown value is zero there.
             learner = mirror.build(replace(plan, origin="zero"), *sizes)
             X.data[np.isnan(X.data)] = 0.0
         return learner
 
     def _learn(
-        self, X: MatrixLike, targets: Targets, weight: np.ndarray, order: np.ndarray | None
+        self, X: mirror.Rows, targets: OnlineTargets, weight: np.ndarray, order: np.ndarray | None
     ) -> None:
         learner, curve = self._learner, self._state().curve
         start, mistakes, loss = learner.rounds, learner.mistakes, learner.loss
-        with np.errstate(over="ignore", invalid="ignore"):  # which is looked at below
+        with np.errstate(over="ignore", invalid="ignore"):  # `check_numbers` looks at these
             try:
                 losses, wrong = learner.learn(X, targets.places, targets.values, weight, order)
             except mirror.NotFiniteError as error:
                 curve.extend(start, error.wrong, error.losses, mistakes, loss)
-                if learner.rounds == 0:  # nothing was learned, not even how many columns there are
+                if learner.rounds == 0:  # not even the number of columns is known
                     self._resume = None
                 raise
             curve.extend(start, wrong, losses, mistakes, loss)
@@ -228,7 +250,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
         return self._resume is not None
 
     def _state(self) -> OnlineState:
-        """Return what was learned, or raise that there is nothing yet."""
+        """Return the state; raise NotFittedError before the first row."""
         if self._resume is None:
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet: it has learned from no "
@@ -241,13 +263,13 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
         return self._state().learner
 
     def _weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the weights and intercepts to predict by."""
+        """Return the weights and intercepts that predictions use."""
         learner = self._learner
         return learner.weights(learner.plan.averaged)
 
     @property
     def model_(self) -> LinearModel:
-        """The model as of now: its weights, the columns, and what its scores mean."""
+        """The present model: its weights, the columns, and what its scores mean."""
         state = self._state()
         return LinearModel.of(*self._weights(), state.inputs, state.outputs)
 
@@ -257,25 +279,27 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
 
     @property
     def coef_(self) -> np.ndarray:
-        """Weights of shape ``(n_outputs, n_features)``; their average with ``average=True``."""
-        return np.asarray(self._weights()[0])
+        """Weights, ``(n_outputs, n_features)``; of a single target ``(n_features,)``."""
+        found = self._weights()[0]
+        return np.asarray(found[0] if self._state().single else found)
 
     @property
     def intercept_(self) -> Any:
-        """Intercepts of shape ``(n_outputs,)``."""
-        return np.asarray(self._weights()[1])
+        """Intercepts of shape ``(n_outputs,)``; a number for one target."""
+        found = np.asarray(self._weights()[1])
+        return float(found[0]) if self._state().single else found
 
     @property
     def vocabulary_(self) -> dict[Any, int]:
-        """The columns of names, where rows are dicts."""
+        """The column of each name, if rows are dicts."""
         names = self._state().names
         if names is None:
-            raise AttributeError("The rows were arrays, whose columns have no names to go by.")
+            raise AttributeError("The rows were arrays, whose columns have no names.")
         return names.places
 
     @property
     def mistakes_(self) -> int:
-        """Rows whose class was predicted wrong before they were learned from."""
+        """Rows whose class was predicted wrongly before they were learned from."""
         return self._learner.mistakes
 
     @property
@@ -295,7 +319,7 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
 
     @property
     def curve_(self) -> dict[str, np.ndarray]:
-        """Cumulative ``"mistakes"`` and ``"loss"`` after so many ``"rounds"``: arrays of a dict."""
+        """Cumulative ``"mistakes"`` and ``"loss"`` after ``"rounds"``: a dict of arrays."""
         curve = self._state().curve
         return {
             "rounds": np.asarray(curve.rounds, dtype=np.int64),
@@ -303,22 +327,22 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
             "loss": np.asarray(curve.losses, dtype=np.float64),
         }
 
-    def regret(self, W: Any) -> float:
-        """Return how much more was lost on the rows seen than by weights ``W``, at most.
+    def regret(self, W: ArrayLike) -> float:
+        """Return an upper bound on how much more was lost on the rows seen than with weights ``W``.
 
         Parameters
         ----------
         W : array of the shape of ``coef_``
-            The weights to compare with; without intercept.
+            The weights to compare with; they have no intercept.
         """
-        return self._learner.regret(self._compared(W))
+        return self._learner.regret(self._check_comparator(W))
 
-    def regret_bound(self, W: Any) -> float:
-        """Return what the theory promises of :meth:`regret` for steps such as were taken."""
-        return self._learner.regret_bound(self._compared(W))
+    def regret_bound(self, W: ArrayLike) -> float:
+        """Return the bound that the theory gives for :meth:`regret`, with the steps taken."""
+        return self._learner.regret_bound(self._check_comparator(W))
 
-    def _compared(self, W: Any) -> np.ndarray:
-        given: np.ndarray = np.asarray(W, dtype=np.float64)
+    def _check_comparator(self, W: ArrayLike) -> np.ndarray:
+        given = np.atleast_2d(np.asarray(W, dtype=np.float64))
         shape = (self._learner.n_outputs, self._learner.n_features)
         if given.shape != shape:
             raise ValueError(
@@ -329,10 +353,10 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
     # --- predictions
 
     def _scores(self, X: MatrixLike) -> np.ndarray:
-        """Return the scores of rows, ``(n_samples, n_outputs)``."""
+        """Return the scores of rows, of shape ``(n_samples, n_outputs)``."""
         self._state()
         if are_mappings(X):
-            return self._named_scores(X)
+            return self._score_mappings(X)
         self._check_no_names()
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         with np.errstate(over="ignore", invalid="ignore"):
@@ -341,30 +365,30 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
         return found
 
     def _names(self) -> Names:
-        """Return the columns of names; raise a clear error for dicts, where rows are arrays."""
+        """Return the columns of names; raise TypeError if the earlier rows were arrays."""
         names = self._state().names
         if names is None:
             raise TypeError(
-                "This model learned from arrays, whose columns have no names to go by; go on "
-                "with arrays, or start a new model for dicts."
+                "This model learned from arrays, whose columns have no names; continue with "
+                "arrays, or start a new model for dicts."
             )
         return names
 
     def _check_no_names(self) -> None:
-        """Raise a clear error for arrays, where rows are dicts."""
+        """Raise TypeError if the earlier rows were dicts."""
         if self._resume is not None and self._resume.names is not None:
             raise TypeError(
                 "This model learned from rows of names and values (dicts); go on with such rows, "
                 "or start a new model for arrays."
             )
 
-    def _named_scores(self, rows: Any) -> np.ndarray:
-        """Return the scores of rows of names; a usual name that is absent is not known."""
+    def _score_mappings(self, rows: Sequence[Mapping[Any, Any]]) -> np.ndarray:
+        """Return the scores of dicts; the value of a marked feature that is absent is unknown."""
         learner = self._learner
         gaps = learner.plan.origin == "marked"
         X = self._names().rows(rows, learn=False, gaps=gaps)[0]
         if np.any(np.isinf(X.data)):
-            raise ValueError("Input X contains infinity; give None where a value is not known.")
+            raise ValueError("Input X contains infinity; give None for an unknown value.")
         weights, intercept = self._weights()
         weights = weights[:, : X.shape[1]]
         numbers = X.copy()
@@ -378,8 +402,8 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
 
     # --- one row at a time
 
-    def _workspace(self, x: Any) -> mirror.RowWorkspace | None:
-        """Return a workspace with the row in it; None if this row has to go the long way."""
+    def _workspace(self, x: Row) -> mirror.RowWorkspace | None:
+        """Return a workspace with the row in it; None if the row needs all checks."""
         state = self._resume
         workspace = None if state is None else state.stored.learner.workspace
         if workspace is None or type(x) is not np.ndarray or x.shape != workspace.row.shape:
@@ -387,24 +411,31 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
         workspace.row[:] = x
         return workspace
 
-    def _learn_long(self, x: Any, y: np.ndarray, role: Any = None, *, prepare: bool) -> None:
-        """Learn from one row with all checks; ``prepare`` makes a workspace for others like it."""
-        self._partial_fit(as_rows(x), y, None, role)
-        state = self._state()
-        if prepare and isinstance(state.learner, mirror.RowLearner) and state.names is None:
-            by_task = 1 if state.labels is not None else state.stored.n_outputs
-            state.learner.prepare(0 if state.stored.plan.joint else by_task)
+    def _place_target(self, target: np.ndarray, y: Any, *task: Any) -> int | None:
+        """Return the class or task of a row after writing its target; None if it needs checks."""
+        raise NotImplementedError
 
-    def _learn_row(self, workspace: mirror.RowWorkspace, label: int) -> None:
-        """Learn from the row in a workspace."""
-        state, at = self._state(), workspace.learn(label)
+    def _learn_one(self, x: Row, y: Any, *task: Any) -> None:
+        """Learn from one row: at once if it is like earlier rows, else with all checks."""
+        workspace = self._workspace(x)
+        place = None if workspace is None else self._place_target(workspace.target, y, *task)
+        if workspace is None or place is None:
+            target = np.asarray([y], dtype=self._target_dtype)
+            self._partial_fit(as_rows(x), target, None, np.asarray(task) if task else None)
+            learner, state = self._learner, self._state()
+            if workspace is None and isinstance(learner, mirror.RowLearner) and state.names is None:
+                by_task = int(not learner.plan.joint)
+                n_targets = learner.n_outputs if state.labels is None else by_task
+                learner.workspace = mirror.RowWorkspace(learner, n_targets)
+            return
+        state, done = self._state(), workspace.learn(place)
         learner = state.stored.learner
-        if at == -1:
-            raise mirror.NotFiniteError(0)
-        if at < 0:
+        if done == -1:
+            raise mirror.NotFiniteError(0, np.empty(0), np.empty(0))
+        if done < 0:
             learner.check_numbers()
-        if at % state.curve.stride == 0:
-            state.curve.note(at, learner.mistakes, learner.loss)
+        if done % state.curve.stride == 0:
+            state.curve.note(done, learner.mistakes, learner.loss)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -412,17 +443,17 @@ class OnlineEstimator(CheckedParameters, FittedMixin, BaseEstimator):
         return tags
 
 
-def placed(
+def place_labels(
     given: np.ndarray, known: np.ndarray, places: Mapping[Any, int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places of labels, and all labels: those known before, and others after them.
+    """Return the places of labels, and all labels: known ones first, then new ones.
 
-    Raises a clear error for texts beside numbers.
+    Texts and numbers together raise a TypeError.
 
     Examples
     --------
     >>> import numpy as np
-    >>> placed(np.array(["c", "a", "c"]), np.array(["a", "b"]), {"a": 0, "b": 1})
+    >>> place_labels(np.array(["c", "a", "c"]), np.array(["a", "b"]), {"a": 0, "b": 1})
     (array([2, 0, 2]), array(['a', 'b', 'c'], dtype='<U1'))
     """
     found, inverse = np.unique(given, return_inverse=True)
@@ -432,7 +463,7 @@ def placed(
         texts = [all(isinstance(label, str) for label in each) for each in (known.tolist(), unseen)]
         if len(known) and texts[0] != texts[1]:
             raise TypeError(
-                f"{unseen[0]!r} is of another type than what was seen before, "
+                f"{unseen[0]!r} has another type than earlier labels such as "
                 f"{known.tolist()[0]!r}; give labels of one type, for example str(label) for each."
             )
         new = np.asarray(unseen, dtype=found.dtype)
@@ -442,8 +473,8 @@ def placed(
     return own[inverse.reshape(-1)], known
 
 
-def as_rows(x: Any) -> Any:
-    """Return one row, an array, a sparse row or a mapping, as rows."""
+def as_rows(x: Row) -> Any:
+    """Return one row as rows: a list of one dict, a sparse row, or an array of two dimensions."""
     if isinstance(x, Mapping):
         return [x]
     return x if sparse.issparse(x) else np.asarray(x).reshape(1, -1)

@@ -1,4 +1,4 @@
-"""How mistakes and losses of an online learner run up."""
+"""The curve of mistakes and losses of an online learner."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-_POINTS = 1000  # of a curve, at most; from then on every second one is left out
+_CURVE_SIZE = 1000  # of a curve, at most; a longer one drops every second point
 
 
 @dataclass(eq=False)
 class Curve:
-    """Cumulative mistakes and losses, at rounds that lie evenly.
+    """Cumulative mistakes and losses at evenly spaced rounds.
 
     Parameters
     ----------
     stride : int
-        The distance of the rounds.
+        The distance between the rounds.
     rounds, mistakes, losses : lists
         The rounds, and the sums after each.
 
@@ -37,14 +37,11 @@ class Curve:
     def extend(
         self, start: int, wrong: np.ndarray, losses: np.ndarray, mistakes: int, loss: float
     ) -> None:
-        """Add rounds after the first ``start``, when mistakes and loss were these."""
-        count = len(wrong)
-        while (
-            count
-            and len(self.rounds) + (start + count) // self.stride - (start // self.stride) > _POINTS
-        ):
+        """Add the rounds after the first ``start``, which had these mistakes and this loss."""
+        end = start + len(wrong)
+        while len(self.rounds) + end // self.stride - start // self.stride > _CURVE_SIZE:
             self._thin()
-        places = np.arange(start + 1, start + count + 1)
+        places = np.arange(start + 1, end + 1)
         kept = np.flatnonzero(places % self.stride == 0)
         if len(kept):
             self.rounds += places[kept].tolist()
@@ -52,16 +49,13 @@ class Curve:
             self.losses += np.cumsum(np.concatenate([[loss], losses]))[1:][kept].tolist()
 
     def note(self, at: int, mistakes: int, loss: float) -> None:
-        """Add one round: what mistakes and loss are after it."""
-        if at % self.stride:
-            return
-        if len(self.rounds) >= _POINTS:
+        """Add one round, if the curve has a point there, with the sums after it."""
+        if len(self.rounds) >= _CURVE_SIZE:
             self._thin()
-            if at % self.stride:
-                return
-        self.rounds.append(at)
-        self.mistakes.append(mistakes)
-        self.losses.append(loss)
+        if at % self.stride == 0:
+            self.rounds.append(at)
+            self.mistakes.append(mistakes)
+            self.losses.append(loss)
 
     def _thin(self) -> None:
         self.stride *= 2
@@ -71,9 +65,9 @@ class Curve:
             setattr(self, name, [values[place] for place in kept])
 
     def check(self) -> None:
-        """Raise unless the points lie evenly; they may be a stranger's."""
+        """Raise ValueError unless the points are evenly spaced; they may be from a file."""
         count = len(self.rounds)
-        if not len(self.mistakes) == len(self.losses) == count <= _POINTS or self.stride < 1:
-            raise ValueError(f"the curve must have at most {_POINTS} points, and a stride")
+        if not len(self.mistakes) == len(self.losses) == count <= _CURVE_SIZE or self.stride < 1:
+            raise ValueError(f"the curve must have at most {_CURVE_SIZE} points, and a stride")
         if self.rounds != [self.stride * at for at in range(1, count + 1)]:
-            raise ValueError("the rounds of the curve must lie evenly")
+            raise ValueError("the rounds of the curve must be evenly spaced")

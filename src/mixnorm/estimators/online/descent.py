@@ -1,10 +1,9 @@
-"""The parameters of estimators by mirror descent, and the plan that follows from them."""
+"""The parameters of estimators by mirror descent, and their plan."""
 
 from __future__ import annotations
 
-import copy
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated, Any
 
 from mixnorm.engines import mirror
@@ -18,7 +17,7 @@ from mixnorm.estimators._common.parameters import (
     maybe,
 )
 from mixnorm.estimators.online.base import OnlineEstimator
-from mixnorm.norms import as_norm
+from mixnorm.norms import Norm, as_norm
 
 LearningRate = Annotated[str, OneOf(("auto", "fixed", "anytime", "adaptive", "feature"))]
 Size = Annotated[float | None, maybe(Number(above=0))]
@@ -29,8 +28,8 @@ HashedColumns = Annotated[int | None, maybe(Whole(least=1))]
 class MirrorDescent(OnlineEstimator):
     """The parameters of estimators by mirror descent."""
 
-    # Whether steps may be by feature where the user left the rule open, and their first rate: for
-    # numbers one, as they are in units of the targets.
+    # Whether learning_rate="auto" may choose steps by feature, and their first rate. It is one for
+    # numbers, because steps are in units of the targets.
     _by_feature = True
     _first_rate = 1.0
 
@@ -49,13 +48,10 @@ class MirrorDescent(OnlineEstimator):
     def _check_together(self) -> None:
         norm = as_norm(self.norm)
         if self.learning_rate == "feature" and not is_euclidean(norm):  # also with few columns
-            raise ValueError(
-                f"learning_rate='feature' goes with the norm 'l2,2' only, got {norm!r}; choose "
-                "'adaptive' for this norm."
-            )
+            raise mirror.rule_error(norm)
 
-    def _steps(self, norm: Any, losses: list[Any]) -> tuple[str, float]:
-        """Return the rule and the rate of steps, for what the user left open."""
+    def _choose_steps(self, norm: Norm, losses: list[Any]) -> tuple[str, float]:
+        """Return the rule and the rate of steps, with defaults where the user gave none."""
         rule = self.learning_rate
         if rule == "auto":
             euclidean = is_euclidean(norm) and mirror.are_compiled(losses)
@@ -68,23 +64,18 @@ class MirrorDescent(OnlineEstimator):
         return rule, {"feature": self._first_rate, "adaptive": 10.0}.get(rule, 1.0)
 
     def _plan(self, losses: list[Any], origin: str) -> mirror.Plan:
-        norm = copy.deepcopy(as_norm(self.norm))
-        rule, rate = self._steps(norm, losses)
-        return mirror.Plan(
-            norm,
-            copy.deepcopy(losses),
+        plan = super()._plan(losses, origin)
+        rule, rate = self._choose_steps(plan.norm, losses)
+        return replace(
+            plan,
             rule=rule,
             rate=rate,
             radius=math.inf if self.radius is None else float(self.radius),
-            scaled=bool(self.scale),
-            origin=origin,
-            intercept=bool(self.fit_intercept),
-            averaged=bool(self.average),
             quiet=float(getattr(self, "conservative", 0.0)),
             block=int(self.block_size),
         )
 
 
-def is_euclidean(norm: Any) -> bool:
-    """Whether a norm is that of all entries."""
+def is_euclidean(norm: Norm) -> bool:
+    """Tell whether a norm is the Euclidean norm of all entries."""
     return getattr(norm, "inner", None) == 2 and getattr(norm, "outer", None) == 2

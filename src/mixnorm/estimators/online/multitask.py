@@ -1,22 +1,23 @@
-"""Online multi-task learning: examples of several tasks, one at a time or all at once."""
+"""Online multi-task learning from examples of several tasks, one at a time or together."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from mixnorm._array import Array, MatrixLike
+from mixnorm._array import ArrayLike, MatrixLike
+from mixnorm.engines import mirror
 from mixnorm.estimators._common.inputs import check_one_kind_of_label
 from mixnorm.estimators._common.parameters import Loss, Norm
-from mixnorm.estimators.online.base import as_rows, placed
+from mixnorm.estimators.online.base import as_rows, place_labels
 from mixnorm.estimators.online.descent import MirrorDescent
-from mixnorm.estimators.online.names import Names
-from mixnorm.estimators.online.state import Targets
+from mixnorm.estimators.online.names import Row
+from mixnorm.estimators.online.state import OnlineRows, OnlineTargets
 from mixnorm.losses import SCALAR, as_loss
 from mixnorm.models import TaskOutputs
 
@@ -35,47 +36,49 @@ class OnlineMultiTaskLearner(MirrorDescent):
         ``"huber"``, ``"epsilon_insensitive"`` for numbers; ``"logistic"``, ``"hinge"``,
         ``"squared_hinge"`` for two classes, given as -1 and 1, 0 and 1, or False and True.
     radius : float, optional
-        Largest norm of the weights.
+        Largest norm that the weights may have.
     learning_rate : {"auto", "adaptive", "anytime", "fixed", "feature"}, default="auto"
         As in :class:`MirrorDescentClassifier`; ``"auto"`` is ``"adaptive"``.
     eta0 : float, optional
-        The step size; by default ``radius`` or 10 for ``"adaptive"``, 1 for the others. For
-        ``"adaptive"`` it is about the size of the weights, in units of the targets: give larger
-        ones for large targets.
+        The step size. By default it is ``radius`` or 10 for ``"adaptive"``, and 1 for the other
+        rules. For ``"adaptive"`` it is about the size of the weights, in units of the targets: give
+        a larger one for large targets.
     fit_intercept : bool, default=True
-        Have a column of ones.
+        Whether the model has intercepts.
     scale : bool, default=True
-        Measure features in running units, and those of dense rows from running means: what is
-        learned does not depend on units and origins. Sparse rows keep zero as their origin, and so
-        do all rows with ``fit_intercept=False``. In rows that are dicts, the numbers of the first
-        row are measured from their means, as long as half of the rows have them; not so with the
-        norm ``"trace"`` or with blocks of features. All tasks share the means: bring rows of
-        tasks that lie far apart to one origin first.
+        Whether features are measured in running units, and those of dense rows from running means.
+        What is learned then does not depend on units and origins. The origin stays zero for sparse
+        rows, and for all rows with ``fit_intercept=False``. If rows are dicts, the numbers of the
+        first row are measured from their means as long as half of the rows have them, except with
+        the norm ``"trace"`` or with blocks of features. All tasks share the means; centre each task
+        first if their rows lie far apart.
     average : bool, default=False
-        Predict by the average of the weights so far. It does not change what is learned, and
-        mistakes and losses are those of the weights themselves.
+        Whether predictions use the average of the weights so far. This does not change what is
+        learned, and mistakes and losses are those of the weights themselves.
     shuffle : bool, default=True
-        Let ``fit`` go through the rows in a random order. ``partial_fit`` keeps their order.
+        Whether ``fit`` goes through the rows in a random order. ``partial_fit`` keeps their order.
     random_state : int, RandomState instance or None, default=None
-        Where that order comes from.
+        The source of the random order.
     block_size : int, default=1
-        Rows that are predicted by the same weights, for norms whose weights are dear to compute.
+        Number of rows predicted with the same weights, for norms whose weights are costly to
+        compute.
     hash_features : int, optional
-        Columns into which the names of dict rows are hashed; by default every name gets its own.
+        Number of columns into which the names in dicts are hashed. By default every name has a
+        column of its own.
 
     Attributes
     ----------
     tasks_ : ndarray of shape (n_tasks,)
-        The tasks: those of the first call in order, later ones as they came.
+        The tasks: those of the first call, sorted, then later ones in order of arrival.
     coef_, intercept_ : ndarrays of shapes (n_tasks, n_features) and (n_tasks,)
-        The weights, for rows as they were given.
+        The weights, in the units of the rows.
     mistakes_, loss_, n_rounds_, n_updates_ : int, float, int, int
-        Examples of two classes predicted wrong before they were learned from, the sum of all
-        losses, rows seen, and rows that changed the weights.
+        Examples of two classes predicted wrongly before they were learned from, the sum of all
+        losses, the number of rows seen, and the number of rows that changed the weights.
     curve_ : dict of arrays
-        ``mistakes`` and ``loss`` after so many ``rounds``.
+        Cumulative ``mistakes`` and ``loss`` after ``rounds``.
     n_features_in_ : int
-        Number of columns seen.
+        Number of features seen.
 
     See Also
     --------
@@ -110,13 +113,13 @@ class OnlineMultiTaskLearner(MirrorDescent):
     losses: Loss = "squared"
     _: KW_ONLY
 
-    def _loss_of(self, place: int, task: Any) -> Any:
-        """Return the loss of a new task."""
+    def _loss_of(self, place: int, task: Hashable) -> Any:
+        """Return the loss of a new task, number ``place`` from zero."""
         losses = self.losses
         if isinstance(losses, Mapping):
             if task not in losses:
                 raise ValueError(
-                    f"losses has none for task {task!r}; add it, or give one loss for all tasks."
+                    f"losses has no loss for task {task!r}; add it, or give one loss for all tasks."
                 )
             losses = losses[task]
         elif isinstance(losses, (list, tuple)):
@@ -131,14 +134,20 @@ class OnlineMultiTaskLearner(MirrorDescent):
             raise ValueError(f"loss={loss!r} is joint; choose one of {sorted(SCALAR)}.")
         return loss
 
-    def _losses(self, targets: Targets) -> list[Any]:
+    def _losses(self, targets: OnlineTargets) -> list[Any]:
         known = [] if self._resume is None else [*self._resume.stored.plan.losses]
         new = list(enumerate(targets.tasks()))[len(known) :]
         return known + [self._loss_of(place, task) for place, task in new]
 
     # --- learning
 
-    def fit(self, X: MatrixLike, y: Any, task: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        task: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Forget what was learned, and learn from the rows, once each.
 
         ``shuffle`` says whether they come in a random order. Parameters are those of
@@ -151,21 +160,25 @@ class OnlineMultiTaskLearner(MirrorDescent):
         return self._fit(X, y, sample_weight, task)
 
     def partial_fit(
-        self, X: MatrixLike, y: Any, task: Any = None, sample_weight: Any = None
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        task: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn from rows in their order: each is predicted first, then learned from.
+        """Learn from rows in the given order; each is predicted first, then learned from.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features) or (n_samples, n_tasks, n_features), or sparse
-            A row for one task, or (with ``y`` of two dimensions) for all of them; or rows that have
-            an input for each task.
+            Rows for one task each, or (with ``y`` of two dimensions) for all tasks; or rows that
+            have an input for each task.
         y : array of shape (n_samples,) or (n_samples, n_tasks)
-            The targets; NaN says that a task has none.
+            The targets; NaN if a task has none.
         task : array of shape (n_samples,), optional
-            The task of each row. Unseen ones are added to ``tasks_``.
+            The task of each row; new tasks are added to ``tasks_``.
         sample_weight : array of shape (n_samples,), optional
-            How many times each row counts.
+            How often each row counts.
 
         Returns
         -------
@@ -173,9 +186,9 @@ class OnlineMultiTaskLearner(MirrorDescent):
         """
         return self._partial_fit(X, y, sample_weight, task)
 
-    def _rows(self, given: Any) -> tuple[Any, Names | None, dict[Any, int]]:
+    def _check_rows(self, given: Any) -> OnlineRows:
         if getattr(given, "ndim", 2) != 3:
-            return super()._rows(given)
+            return super()._check_rows(given)
         self._check_no_names()
         X = np.asarray(given, dtype=np.float64)
         if self._resume is None:
@@ -185,10 +198,10 @@ class OnlineMultiTaskLearner(MirrorDescent):
                 f"X has {X.shape[2]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
-        return X, None, {}
+        return OnlineRows(X)
 
-    def _encode(self, y: Any, X: Array, role: Any) -> Targets:
-        """Return targets, and places in ``tasks_``, to which unseen tasks are added."""
+    def _encode(self, y: np.ndarray, X: mirror.Rows, role: ArrayLike | None) -> OnlineTargets:
+        """Return targets, and places in ``tasks_``, to which new tasks are added."""
         if X.ndim == 3 and role is not None:
             raise ValueError(
                 "X of three dimensions has an input for each task; leave task out, or give X "
@@ -199,31 +212,29 @@ class OnlineMultiTaskLearner(MirrorDescent):
                 f"y has shape {y.shape}, and X {X.shape}: give y of shape {X.shape[:2]}, a "
                 "target (or NaN) for each row and task."
             )
-        if len(y) != X.shape[0]:
-            raise ValueError(
-                f"X has {X.shape[0]} rows and y {len(y)} targets: give one target per row."
-            )
         state = self._resume
         known = np.empty(0, dtype=np.int64) if state is None else self.tasks_
         places = {} if state is None else state.places
         if role is not None:
-            rows, known = placed(_tasks_of(role, len(y)), known, places)
-            return self._signed(Targets(rows, column_or_1d(y, warn=True)[:, None], known))
+            rows, known = place_labels(_check_tasks(role, len(y)), known, places)
+            return self._encode_signs(
+                OnlineTargets(rows, column_or_1d(y, warn=True)[:, None], known)
+            )
         if y.ndim == 1:
             raise ValueError(
-                "y has one target per row, and no task says whose it is: give task, or a column of "
-                "y for each task."
+                "y has one target per row, and task is missing: give the task of each row, or a "
+                "column of y for each task."
             )
         if state is None:
             known = np.arange(y.shape[1])
         elif y.shape[1] != len(known):
             raise ValueError(
                 f"y has {y.shape[1]} tasks, and there are {len(known)}: {known!r}. Give a "
-                "column for each, NaN where a task has no target, or say by task whose a row is."
+                "column for each (NaN if a task has no target), or give the task of each row."
             )
-        return self._signed(Targets(np.empty(0, dtype=np.int64), y, known))
+        return self._encode_signs(OnlineTargets(np.empty(0, dtype=np.int64), y, known))
 
-    def _signed(self, targets: Targets) -> Targets:
+    def _encode_signs(self, targets: OnlineTargets) -> OnlineTargets:
         """Return targets with classes as -1 and 1, and the lower class of each task."""
         labels, values = targets.places, targets.values.copy()
         before = () if self._resume is None else self._resume.low
@@ -244,8 +255,8 @@ class OnlineMultiTaskLearner(MirrorDescent):
             values=np.ascontiguousarray(values), low=before if same else tuple(low)
         )
 
-    def _lower_class(self, task: Any, given: np.ndarray, before: float) -> float | None:
-        """Return the lower of the two classes of a task, as it is given; None if it is not."""
+    def _lower_class(self, task: Hashable, given: np.ndarray, before: float) -> float | None:
+        """Return the lower class of a task as the user gave it; None if no row has it."""
         known = given[~np.isnan(given)]
         wrong = known[~np.isin(known, (-1.0, 0.0, 1.0))]
         if len(wrong):
@@ -259,26 +270,21 @@ class OnlineMultiTaskLearner(MirrorDescent):
             )
         return low.pop() if low else None
 
-    def learn_one(self, x: Any, y: float, task: Any) -> None:
+    def learn_one(self, x: Row, y: float, task: Hashable) -> None:
         """Learn from one row of a task: an array of shape (n_features,) or a dict."""
-        workspace, state = self._workspace(x), self._resume
-        place = None if workspace is None or state is None else state.places.get(task)
-        plain = isinstance(y, (float, int)) and -math.inf < y < math.inf
-        if (
-            workspace is None
-            or state is None
-            or place is None
-            or not plain
-            or state.stored.plan.losses[place].is_binary
-        ):
-            target = np.asarray([y], dtype=np.float64)
-            self._learn_long(x, target, np.asarray([task]), prepare=workspace is None)
-            return
-        workspace.target[0, 0] = y
-        self._learn_row(workspace, place)
+        self._learn_one(x, y, task)
 
-    def predict_one(self, x: Any, task: Any) -> float | None:
-        """Return the prediction for one row of a task; None before the task was seen."""
+    def _place_target(self, target: np.ndarray, y: Any, *task: Any) -> int | None:
+        state = self._state()
+        place = state.places.get(task[0])
+        plain = isinstance(y, (float, int)) and -math.inf < y < math.inf
+        if place is None or not plain or state.stored.plan.losses[place].is_binary:
+            return None
+        target[0, 0] = y
+        return place
+
+    def predict_one(self, x: Row, task: Hashable) -> float | None:
+        """Return the prediction for one row of a task; None for a task not seen so far."""
         if self._resume is None or task not in self._resume.places:
             return None
         return float(self.predict(as_rows(x), task=np.asarray([task]))[0])
@@ -290,8 +296,8 @@ class OnlineMultiTaskLearner(MirrorDescent):
 
     # --- predictions
 
-    def decision_function(self, X: MatrixLike, task: Any = None) -> np.ndarray:
-        """Return the scores of rows: of their tasks, or of all tasks.
+    def decision_function(self, X: MatrixLike, task: ArrayLike | None = None) -> np.ndarray:
+        """Return the scores of rows, for their tasks or for all tasks.
 
         Parameters
         ----------
@@ -306,20 +312,21 @@ class OnlineMultiTaskLearner(MirrorDescent):
         """
         if getattr(X, "ndim", 2) == 3:
             weights, intercept = self._weights()
-            if X.shape[1:] != weights.shape:
+            given = np.asarray(X, dtype=np.float64)
+            if given.shape[1:] != weights.shape:
                 raise ValueError(
-                    f"X has shape {X.shape}; give an input for each task, of shape "
+                    f"X has shape {given.shape}; give an input for each task, of shape "
                     f"(n_samples, {weights.shape[0]}, {weights.shape[1]})."
                 )
-            products = np.einsum("irj,rj->ir", np.asarray(X, np.float64), weights)
+            products = np.einsum("irj,rj->ir", given, weights)
             return np.asarray(products + intercept)
         scores = self._scores(X)
         if task is None:
             return scores
-        return np.asarray(scores[np.arange(len(scores)), self._known_tasks(task, len(scores))])
+        return np.asarray(scores[np.arange(len(scores)), self._find_tasks(task, len(scores))])
 
-    def predict(self, X: MatrixLike, task: Any = None) -> np.ndarray:
-        """Return the predictions: numbers, or classes as they were given.
+    def predict(self, X: MatrixLike, task: ArrayLike | None = None) -> np.ndarray:
+        """Return the predictions: numbers, or classes as the user gave them.
 
         Parameters are those of :meth:`decision_function`.
         """
@@ -327,28 +334,29 @@ class OnlineMultiTaskLearner(MirrorDescent):
         state = self._state()
         places = np.arange(state.stored.n_outputs)
         if task is not None:
-            places = self._known_tasks(task, len(scores))
+            places = self._find_tasks(task, len(scores))
         binary = np.asarray([loss.is_binary for loss in state.stored.plan.losses])
         low = np.where(np.isnan(state.low), -1.0, state.low)
         classes = np.where(scores > 0.0, 1.0, low[places])
         return np.asarray(np.where(binary[places], classes, scores))
 
-    def _known_tasks(self, task: Any, n_samples: int) -> np.ndarray:
-        task, places = _tasks_of(task, n_samples), self._state().places
+    def _find_tasks(self, task: ArrayLike, n_samples: int) -> np.ndarray:
+        task, places = _check_tasks(task, n_samples), self._state().places
         unknown = [name for name in np.unique(task).tolist() if name not in places]
         if unknown:
             raise ValueError(f"Task {unknown[0]!r} has not been seen; the tasks are {[*places]}.")
         return np.asarray([places[name] for name in task.tolist()], dtype=np.int64)
 
 
-def _tasks_of(task: Any, n_samples: int) -> np.ndarray:
-    """Return the tasks of rows, checked."""
-    if np.ndim(task) == 0:
-        raise ValueError(f"task={task!r} is one task; give one for each row.")
+def _check_tasks(task: ArrayLike, n_samples: int) -> np.ndarray:
+    """Return the tasks of rows as an array, after checks."""
+    found = np.asarray(task)
+    if found.ndim == 0:
+        raise ValueError(f"task={task!r} is a single task; give one for each row.")
     check_one_kind_of_label(task, "task")
     found = np.asarray(column_or_1d(task))
     if any(name is None or name != name for name in found.tolist()):
-        raise ValueError("task contains NaN or None; drop rows whose task is not known.")
+        raise ValueError("task contains NaN or None; drop rows whose task is unknown.")
     if len(found) != n_samples:
         raise ValueError(f"X has {n_samples} rows and task {len(found)}: give one task per row.")
     return found

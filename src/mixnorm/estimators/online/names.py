@@ -1,17 +1,20 @@
-"""Rows that are dicts: names get columns as they come, and usual ones may be unknown."""
+"""Rows that are dicts: each new name gets a column, and values may be unknown."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import murmurhash3_32
 
 from mixnorm._array import MatrixLike
+
+#: One row: an array of shape ``(n_features,)``, a sparse row, or a dict.
+Row: TypeAlias = "MatrixLike | Mapping[Any, Any]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,16 +44,16 @@ class Names:
     ) -> tuple[sparse.csr_matrix, dict[Any, int]]:
         """Return rows as a CSR matrix, and new names with their columns.
 
-        Without ``learn`` new names are left out. With ``gaps`` values that are not known are
-        entries of NaN; else they are zero.
+        Without ``learn`` new names are ignored. Unknown values are entries of NaN with ``gaps``,
+        else zero.
         """
         columns, values, ends = [], [], [0]
         fresh: dict[Any, int] = {}
         for at, row in enumerate(rows):
             if not isinstance(row, Mapping):
                 raise TypeError(
-                    f"Row {at} of X is a {type(row).__name__}, and the first one a dict; give rows "
-                    "of one kind."
+                    f"Row {at} of X is a {type(row).__name__}, and the first one is a dict; give "
+                    "only dicts, or only arrays."
                 )
             found: dict[int, float] = {}
             for name, value in row.items():
@@ -69,22 +72,21 @@ class Names:
         return X, fresh
 
     def _entry(
-        self, name: Any, value: Any, fresh: dict[Any, int] | None
+        self, name: Hashable, value: Any, fresh: dict[Any, int] | None
     ) -> tuple[int | None, float]:
-        """Return the column and the number that a name and its value stand for.
+        """Return the column and the number for a name and its value.
 
-        Unseen names are added to ``fresh``, where that is given. The number is NaN where the value
-        is not known.
+        Unseen names are added to ``fresh``, if given. The number is NaN if the value is unknown.
         """
-        if isinstance(value, str):  # a category: its own column, which is one
+        if isinstance(value, str):  # a category has a column of its own, where it is one
             name, value = f"{name}={value}", 1.0
         try:
             number = math.nan if value is None else float(value)
         except (TypeError, ValueError, OverflowError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(
-                f"The value of {name!r} is no number and no text: {value!r:.60}. Give None where "
-                "the value is not known."
+                f"The value of {name!r} is neither a number nor a text: {value!r:.60}. Give None "
+                "for an unknown value."
             ) from None
         if self.hashed is not None:
             code = murmurhash3_32(str(name), seed=0)
@@ -95,11 +97,11 @@ class Names:
         return place, number
 
     def numbers(self, row: Mapping[Any, Any]) -> list[int]:
-        """Return the columns of the numbers of a row, without its texts."""
+        """Return the columns of the numbers in a row, without its texts."""
         return [self.places[name] for name, value in row.items() if not isinstance(value, str)]
 
     def check(self, n_features: int) -> None:
-        """Raise unless there is a name for each column; the parts may be a stranger's."""
+        """Raise ValueError unless each column has a name; the names may be from a file."""
         places = list(self.places.values())
         if set(map(type, places)) - {int} or places != list(range(len(places))):
             raise ValueError("vocabulary_ must have names with places from 0 on")
@@ -109,6 +111,6 @@ class Names:
             raise ValueError(f"vocabulary_ must have a name for each of {n_features} columns")
 
 
-def are_mappings(X: MatrixLike) -> bool:
-    """Tell whether rows are given as dicts."""
+def are_mappings(X: object) -> TypeGuard[Sequence[Mapping[Any, Any]]]:
+    """Tell whether rows are dicts."""
     return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)

@@ -8,15 +8,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixnorm._array import Array, ArrayLike, MatrixLike
+from mixnorm._array import ArrayLike, MatrixLike
+from mixnorm.engines import mirror
 from mixnorm.estimators._common.parameters import Loss, Norm
 from mixnorm.estimators._common.regressor import RegressorMixin
 from mixnorm.estimators.online.base import as_rows
 from mixnorm.estimators.online.descent import MirrorDescent
-from mixnorm.estimators.online.state import Targets
+from mixnorm.estimators.online.names import Row
+from mixnorm.estimators.online.state import OnlineTargets
 from mixnorm.losses import SCALAR, as_loss
 
-#: Losses of one score whose targets are numbers.
+#: Losses of one score with numbers as targets.
 REGRESSION = {name: kind for name, kind in SCALAR.items() if not kind.is_binary}
 
 
@@ -27,50 +29,53 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
     Parameters
     ----------
     norm : {"l2,2", "l2,1", "l1,1", "trace"} or Norm, default="l2,2"
-        The norm, in which weights are small.
+        The norm in which weights are small.
     loss : {"squared", "absolute", "huber", "epsilon_insensitive"} or loss, default="squared"
         The loss of each target.
     radius : float, optional
-        Largest norm of the weights.
+        Largest norm that the weights may have.
     learning_rate : {"auto", "feature", "adaptive", "anytime", "fixed"}, default="auto"
         As in :class:`MirrorDescentClassifier`. With ``"feature"`` steps are also in units of the
-        largest target seen; with ``scale=True`` targets are measured from their running mean, and
-        the first one costs nothing.
+        largest target seen. With ``scale=True`` targets are measured from their running mean, and
+        the first target has no loss.
     eta0 : float, optional
-        The step size; by default ``radius`` or 10 for ``"adaptive"``, 1 for the others. For
-        ``"adaptive"`` it is about the size of the weights, in units of the targets: give larger
-        ones for large targets.
+        The step size. By default it is ``radius`` or 10 for ``"adaptive"``, and 1 for the other
+        rules. For ``"adaptive"`` it is about the size of the weights, in units of the targets: give
+        a larger one for large targets.
     fit_intercept : bool, default=True
-        Have a column of ones.
+        Whether the model has intercepts.
     scale : bool, default=True
-        Measure features in running units, and those of dense rows from running means: what is
-        learned does not depend on units and origins. Sparse rows keep zero as their origin, and so
-        do all rows with ``fit_intercept=False``. In rows that are dicts, the numbers of the first
-        row are measured from their means, as long as half of the rows have them; not so with the
-        norm ``"trace"`` or with blocks of features.
+        Whether features are measured in running units, and those of dense rows from running means.
+        What is learned then does not depend on units and origins. The origin stays zero for sparse
+        rows, and for all rows with ``fit_intercept=False``. If rows are dicts, the numbers of the
+        first row are measured from their means as long as half of the rows have them, except with
+        the norm ``"trace"`` or with blocks of features.
     average : bool, default=False
-        Predict by the average of the weights so far. It does not change what is learned, and
-        mistakes and losses are those of the weights themselves.
+        Whether predictions use the average of the weights so far. This does not change what is
+        learned, and mistakes and losses are those of the weights themselves.
     shuffle : bool, default=True
-        Let ``fit`` go through the rows in a random order. ``partial_fit`` keeps their order.
+        Whether ``fit`` goes through the rows in a random order. ``partial_fit`` keeps their order.
     random_state : int, RandomState instance or None, default=None
-        Where that order comes from.
+        The source of the random order.
     block_size : int, default=1
-        Rows that are predicted by the same weights, for norms whose weights are dear to compute.
+        Number of rows predicted with the same weights, for norms whose weights are costly to
+        compute.
     hash_features : int, optional
-        Columns into which the names of dict rows are hashed; by default every name gets its own.
+        Number of columns into which the names in dicts are hashed. By default every name has a
+        column of its own.
 
     Attributes
     ----------
     coef_, intercept_ : ndarrays of shapes (n_targets, n_features) and (n_targets,)
-        The weights, for rows as they were given; of one target ``(n_features,)`` and a number.
+        The weights, in the units of the rows. For one target, an array of shape ``(n_features,)``
+        and a number.
     loss_, n_rounds_, n_updates_ : float, int, int
-        The sum of the losses of all rows, each before it was learned from, rows seen, and rows that
-        changed the weights.
+        The sum of the losses of all rows, each before it was learned from; the number of rows seen;
+        and the number of rows that changed the weights.
     curve_ : dict of arrays
-        ``loss`` after so many ``rounds``.
+        Cumulative ``loss`` after ``rounds``.
     n_features_in_ : int
-        Number of columns seen.
+        Number of features seen.
 
     Examples
     --------
@@ -88,7 +93,7 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
     loss: Loss = "squared"
     _: KW_ONLY
 
-    def _losses(self, targets: Targets) -> list[Any]:
+    def _losses(self, targets: OnlineTargets) -> list[Any]:
         loss = as_loss(self.loss, REGRESSION)
         if loss.is_classifier or loss.is_binary:
             raise ValueError(
@@ -97,29 +102,29 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         return [loss]
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Forget what was learned, and learn from the rows, once each.
+        """Forget what was learned, and learn once from each row.
 
-        ``shuffle`` says whether they come in a random order.
+        The rows come in a random order if ``shuffle`` is set.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features), or list of dicts
             The rows.
         y : array of shape (n_samples,) or (n_samples, n_targets)
-            Their targets; NaN says that a target is not known.
+            Their targets; NaN if a target is unknown.
         sample_weight : array of shape (n_samples,), optional
-            How many times each row counts.
+            How often each row counts.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, None)
 
     def partial_fit(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn from rows in their order: each is predicted first, then learned from.
+        """Learn from rows in the given order; each is predicted first, then learned from.
 
         Parameters are those of :meth:`fit`.
 
@@ -127,14 +132,10 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         -------
         self
         """
-        return self._partial_fit(X, y, sample_weight)
+        return self._partial_fit(X, y, sample_weight, None)
 
-    def _encode(self, y: Array, X: Array, role: Any) -> Targets:
+    def _encode(self, y: np.ndarray, X: mirror.Rows, role: ArrayLike | None) -> OnlineTargets:
         state, values = self._resume, y.reshape(len(y), -1)
-        if len(values) != X.shape[0]:
-            raise ValueError(
-                f"X has {X.shape[0]} rows and y {len(values)} targets: give one target per row."
-            )
         known = values.shape[1] if state is None else state.stored.n_outputs
         if values.shape[1] != known:
             raise ValueError(
@@ -144,56 +145,39 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
             raise ValueError("Input y contains NaN only; give the targets that are known.")
         single = y.ndim == 1 if state is None else state.single
         nothing = np.empty(0, dtype=np.int64)
-        return Targets(nothing, np.ascontiguousarray(values), single=single)
+        return OnlineTargets(nothing, np.ascontiguousarray(values), single=single)
 
-    def learn_one(self, x: Any, y: ArrayLike) -> None:
+    def learn_one(self, x: Row, y: float | np.ndarray) -> None:
         """Learn from one row, an array of shape (n_features,) or a dict, and its target."""
-        workspace = self._workspace(x)
-        if workspace is None or not self._is_plain_target(y):
-            target = np.asarray([y], dtype=np.float64)
-            self._learn_long(x, target, prepare=workspace is None)
-        else:
-            workspace.target[0] = y
-            self._learn_row(workspace, 0)
+        self._learn_one(x, y)
 
-    def _is_plain_target(self, y: ArrayLike) -> bool:
-        """Whether a target needs no check."""
+    def _place_target(self, target: np.ndarray, y: Any, *task: Any) -> int | None:
         state = self._state()
         if state.single:
-            return isinstance(y, (float, int)) and -math.inf < y < math.inf
-        shape = (state.stored.n_outputs,)
-        return isinstance(y, np.ndarray) and y.shape == shape and bool(np.all(np.isfinite(y)))
+            plain = isinstance(y, (float, int)) and -math.inf < y < math.inf
+        else:
+            shape = (state.stored.n_outputs,)
+            plain = isinstance(y, np.ndarray) and y.shape == shape and bool(np.all(np.isfinite(y)))
+        if not plain:
+            return None
+        target[0] = y
+        return 0
 
-    def predict_one(self, x: Any) -> Any:
-        """Return the prediction for one row; None before there is any."""
+    def predict_one(self, x: Row) -> Any:
+        """Return the prediction for one row; None before the first row was learned from."""
         state = self._resume
         if state is None:
             return None
         workspace = self._workspace(x)
         if workspace is not None and not state.stored.plan.averaged:
             scores = workspace.scores()
-            if not math.isnan(scores[0]):  # else the long way says what is wrong
+            if not math.isnan(scores[0]):  # else `predict` raises the error
                 return float(scores[0]) if state.single else scores.copy()
         found = self.predict(as_rows(x))[0]
         return float(found) if state.single else found
 
-    @property
-    def coef_(self) -> np.ndarray:
-        """Weights, for rows as they were given."""
-        found = super().coef_
-        return found[0] if self._state().single else found
-
-    @property
-    def intercept_(self) -> Any:
-        """Intercepts; a number for one target."""
-        found = super().intercept_
-        return float(found[0]) if self._state().single else found
-
-    def _compared(self, W: Any) -> np.ndarray:
-        return super()._compared(np.atleast_2d(np.asarray(W, dtype=np.float64)))
-
     def predict(self, X: MatrixLike) -> np.ndarray:
-        """Return the predictions, of the shape that ``y`` had."""
+        """Return the predictions, in the shape that ``y`` had."""
         return np.asarray(self._model_outputs.labels(self._scores(X)))
 
     def __sklearn_tags__(self) -> Any:

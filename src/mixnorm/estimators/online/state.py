@@ -1,29 +1,49 @@
-"""What an online estimator has learned, as one value, and what it learns from."""
+"""The state of an online estimator, as one value, and the targets that it learns from."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mixnorm.engines.mirror import PERCEPTRON, BlockLearner, LearnerState, RowLearner
+from mixnorm.engines.mirror import PERCEPTRON, BlockLearner, LearnerState, RowLearner, Rows
 from mixnorm.estimators.online.curve import Curve
 from mixnorm.estimators.online.names import Names
 from mixnorm.models import ClassOutputs, Inputs, NumberOutputs, TaskOutputs, gives_probabilities
 
 
-class Targets(NamedTuple):
-    """The targets of some rows, and what is known of outputs with them.
+class OnlineRows(NamedTuple):
+    """Rows that an estimator learns from, after checks.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix
+        The rows.
+    names : Names, optional
+        The columns of rows that are dicts; None for arrays.
+    fresh : dict
+        The new names with their columns.
+    """
+
+    X: Rows
+    names: Names | None = None
+    fresh: Mapping[Any, int] = MappingProxyType({})
+
+
+class OnlineTargets(NamedTuple):
+    """The targets of some rows, and all outputs known so far.
 
     Parameters
     ----------
     places : ndarray of shape (n_samples,) or (0,)
-        The class of each row, or its task; without any, each row speaks of all outputs.
+        The class of each row, or its task. If empty, each row has targets for all outputs.
     values : ndarray of shape (n_samples, n_targets)
-        The numbers to predict, none for classes.
+        The numbers to predict; no columns for classes.
     labels, low, single
         As in :class:`OnlineState`.
     """
@@ -36,7 +56,7 @@ class Targets(NamedTuple):
 
     @property
     def n_outputs(self) -> int:
-        """Classes, tasks or numbers that are known of."""
+        """Number of classes, tasks or targets known so far."""
         return self.values.shape[1] if self.labels is None else len(self.labels)
 
     def tasks(self) -> list[Any]:
@@ -46,14 +66,14 @@ class Targets(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OnlineState:
-    """What an online estimator has learned, and goes on from.
+    """The state from which an online estimator predicts and continues to learn.
 
     Parameters
     ----------
     stored : LearnerState
         The learner.
     curve : Curve
-        How its mistakes and losses ran up.
+        The curve of its mistakes and losses.
     inputs : Inputs
         The columns.
     names : Names, optional
@@ -61,9 +81,9 @@ class OnlineState:
     labels : ndarray of shape (n_outputs,), optional
         The classes or tasks in order of arrival; None for numbers.
     low : tuple of float
-        For each task the lower of its two classes as it was given; NaN while there was none.
+        For each task the lower of its two classes as the user gave it; NaN if not seen so far.
     single : bool
-        Targets are numbers that had one dimension, and so have predictions.
+        OnlineTargets are numbers that had one dimension, and so have predictions.
     """
 
     stored: LearnerState
@@ -76,7 +96,7 @@ class OnlineState:
 
     @property
     def learner(self) -> RowLearner | BlockLearner:
-        """The learner, whose arrays these are."""
+        """The learner that works on the stored arrays."""
         return self.stored.learner
 
     @cached_property
@@ -102,13 +122,13 @@ class OnlineState:
         return TaskOutputs(tuple(self.places), tuple(classes), tuple(losses), False)
 
     def check(self, max_bytes: int) -> None:
-        """Raise for whatever learning could not go on from; the parts may be a stranger's."""
+        """Raise ValueError unless learning can continue from here; the state may be a file's."""
         self.stored.check(max_bytes)
         self.curve.check()
         n_features, n_outputs = self.stored.n_features, self.stored.n_outputs
         known = self.inputs.n_features
         if type(known) is not int or max(known, 1) != max(n_features, 1):
-            raise ValueError(f"n_features_in_ must be {n_features}: there are so many weights")
+            raise ValueError(f"n_features_in_ must be {n_features}, the number of weights")
         if self.inputs.names is not None and len(self.inputs.names) != n_features:
             raise ValueError(f"feature_names_in_ must have {n_features} names")
         if self.names is not None:

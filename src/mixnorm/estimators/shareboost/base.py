@@ -1,10 +1,10 @@
-"""What all ShareBoost estimators share: the fit, the path, and smaller models read off it."""
+"""Base class of the ShareBoost estimators: the fit, its path, and smaller models of the path."""
 
 from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import joblib
 import numpy as np
@@ -17,22 +17,21 @@ from mixnorm.estimators._common.arrays import (
     as_table,
     check_pool_takes,
     check_shape,
-    inward,
     new_table,
-    outward,
+    scale_path,
+    unscale_path,
 )
 from mixnorm.estimators._common.inputs import DEFAULT_SIZE, check_weights, total_weight
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import (
     CallbackSupportMixin,
-    Progress,
+    FitTask,
     Rounds,
     all_or_nothing,
     with_callbacks,
 )
 from mixnorm.estimators._common.selector import ColumnSelectorMixin
 from mixnorm.estimators._common.staged import StagedMixin
-from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.shareboost.parameters import PathParameters
 from mixnorm.exceptions import (
     FewerFeaturesWarning,
@@ -40,12 +39,11 @@ from mixnorm.exceptions import (
     LightRowsWarning,
     NotConvergedWarning,
 )
-from mixnorm.models import Inputs, Path, PathModel, Predictor
-from mixnorm.pools import Columns, as_pool, bind, scale_name, working_dtype
+from mixnorm.models import ClassOutputs, Inputs, NumberOutputs, Path, PathModel, Predictor
+from mixnorm.pools import Columns, Pool, PreparedPool, as_pool, bind, scale_name, working_dtype
 
-# Rows that weigh less than this on average look like shares, not counts.
-_LIGHT = 0.1
-_GO_ON = " Set warm_start=True and call fit again to go on."
+# Weights that are smaller than this on average are probably shares of rows, not counts.
+_LEAST_WEIGHT_OF_COUNTS = 0.1
 
 
 class BaseShareBoost(
@@ -53,12 +51,12 @@ class BaseShareBoost(
 ):
     """Base of the classifier and the regressor, which add a loss and the form of the targets.
 
-    The engine computes where ``X`` is. The model is kept on the host, so that it can be stored and
-    used without the library and the device that fitted it; attributes follow ``X``.
+    The engine computes on the device of ``X``. The model is kept on the host, so that it can be
+    stored and used without the library and the device of the fit. Attributes follow ``X``.
     """
 
     model_: PathModel
-    #: What a path cannot be continued without: a hash of the settings of the fit.
+    #: A hash of the settings that must not change if the path is to be continued.
     _resume: str
 
     @with_callbacks
@@ -89,42 +87,43 @@ class BaseShareBoost(
         self,
         X: Array,
         y: Array,
-        sample_weight: Array,
-        pool: Any,
-        progress: Progress | None = None,
-        data: Any = None,
+        sample_weight: ArrayLike | None,
+        pool: Pool,
+        progress: FitTask | None = None,
+        data: PreparedPool | None = None,
     ) -> Self:
-        """Run the engine on validated data and keep the model it found.
+        """Run the engine on validated data and keep the model.
 
-        The rounds are tasks of a fit of their own, or of the task below the given ``progress``.
-        ``data`` is the pool bound to ``X``, where somebody has done that already.
+        The rounds are tasks of a new fit, or of a task below ``progress`` if that is given.
+        ``data`` is the pool bound to ``X``, if it is bound already.
         """
-        options, previous = self.options_, self._previous()
+        options, previous = self.options_, self._find_previous()
         if previous is not None:
             self._check_continues(previous, X.shape[1])
         check_pool_takes(pool, X)
-        target, n_outputs, outputs = self._targets(X, y, sample_weight)
+        target, n_outputs, outputs = self._encode_targets(X, y, sample_weight)
         weight = check_weights(sample_weight, X.shape[0], working_dtype(X), like=X)
         n_rows = total_weight(sample_weight, X.shape[0])
-        if sample_weight is not None and isinstance(self._given_alpha(), str):
+        if sample_weight is not None and isinstance(self._get_alpha(), str):
             self._warn_of_light_rows(n_rows, weight)
         self._remember(X, y)
-        data = self._bound(pool, X, weight) if data is None else data
-        wanted = self._wanted(int(data.n_usable))
+        data = self._bind_pool(pool, X, weight) if data is None else data
+        wanted = self._count_features(int(data.n_usable))
         unit = self._alpha_unit(outputs)
-        start = None if previous is None else inward(previous.path, data, weight, unit)
+        start = None if previous is None else scale_path(previous.path, data, weight, unit)
         left = wanted if start is None else max(0, wanted - len(start.rounds))
         if options.backward:
-            left = 2 * (wanted + options.backward) - 1  # there and back
+            left = 2 * (wanted + options.backward) - 1  # forward and backward
         left += options.tune
         if progress is None:
-            whole = Progress.of_fit(self, X, y, sample_weight, left)
+            whole = FitTask.of_fit(self, X, y, sample_weight, left)
         else:
             whole = progress.task("refit", left)
 
         def attributes(path: Path) -> dict[str, Any]:
-            known = data.pool  # which may learn while rounds go by
-            return {"model_": PathModel(outward(path, data, unit), known, Inputs.of(self), outputs)}
+            known = data.pool  # it may learn in each round
+            path = unscale_path(path, data, unit)
+            return {"model_": PathModel(path, known, Inputs.of(self), outputs)}
 
         rounds = Rounds(whole, left, attributes)
         path = greedy.select(
@@ -137,7 +136,7 @@ class BaseShareBoost(
             n_rows=n_rows,
             start=start,
             on_round=rounds.end,
-            **self._options(unit),
+            **self._engine_options(unit),
         )
         self.model_ = attributes(path)["model_"]
         self._check_weights_fit()
@@ -146,7 +145,7 @@ class BaseShareBoost(
         whole.end(dict)
         return self
 
-    def _bound(self, pool: Any, X: Array, weight: Array) -> Any:
+    def _bind_pool(self, pool: Pool, X: Array, weight: Array) -> Any:
         """Return the pool bound to the training data."""
         return bind(
             pool,
@@ -157,11 +156,11 @@ class BaseShareBoost(
             random_state=self.random_state,
         )
 
-    def _training_table(self, X: Array) -> tuple[Any, Any]:
-        """Return ``X`` with images made rows, and the pool to use, which knows their shape."""
-        pool, previous = copy.deepcopy(self._pool()), self._previous()
+    def _training_table(self, X: MatrixLike) -> tuple[Any, Any]:
+        """Return ``X`` with one row per image, and the pool to use, which knows their shape."""
+        pool, previous = copy.deepcopy(self._pool()), self._find_previous()
         known = None if previous is None else previous.pool
-        if known is not None and known.learned:  # the atoms of the path are those of this one
+        if known is not None and known.learned:  # the path has atoms of this pool
             return new_table(X, known), known
         X, shape = as_table(X, pool)
         if shape is None:
@@ -169,9 +168,9 @@ class BaseShareBoost(
         check_shape(shape, known)
         return X, pool.for_images(shape)
 
-    def _options(self, unit: float) -> dict[str, Any]:
-        """Return what the engine needs of the parameters."""
-        alpha, options = self._given_alpha(), self.options_.get_params(deep=False)
+    def _engine_options(self, unit: float) -> dict[str, Any]:
+        """Return the keyword arguments of the engine that are parameters."""
+        alpha, options = self._get_alpha(), self.options_.get_params(deep=False)
         del options["scale"]  # the pool has applied it
         return {
             "alpha": alpha if isinstance(alpha, str) else float(alpha) * unit,
@@ -181,74 +180,69 @@ class BaseShareBoost(
             **options,
         }
 
-    def _given_alpha(self) -> Any:
-        """Return the penalty that was asked for."""
+    def _get_alpha(self) -> float | str:
+        """Return the weight of the penalty, or ``"auto"``."""
         return self.alpha
 
-    def _alpha_unit(self, outputs: Any) -> float:
-        """Return what ``alpha`` is multiplied by for the targets that the engine sees.
+    def _alpha_unit(self, outputs: ClassOutputs | NumberOutputs) -> float:
+        """Return the factor of ``alpha`` for targets that are divided by their unit.
 
-        The loss goes with the square of their unit, and not every penalty does.
+        The loss is divided by the square of the unit, while penalties have several degrees.
         """
-        # Inverses of smaller units may overflow, and beside a penalty of 1e200 no weight is left.
+        # Inverses of smaller units may overflow, and a penalty of 1e200 leaves no weights anyway.
         return float(max(outputs.unit, 1e-200) ** (as_penalty(self.options_.penalty).degree - 2))
 
     def _settings(self) -> str:
-        """Return what a path cannot be continued without, in a form that compares."""
-        alpha, options = self._given_alpha(), self.options_
+        """Return a hash of the settings without which a path cannot be continued."""
+        alpha, options = self._get_alpha(), self.options_
         alpha = alpha if isinstance(alpha, str) else float(alpha)
         scale = scale_name(options.scale)
         flags = (alpha, int(options.backward), bool(self.fit_intercept), scale)
-        try:  # a pickle of the same objects may differ, by what they share
+        try:  # not of a pickle, which depends on the parts that objects share
             return str(joblib.hash((self._pool(), self._loss(), options.penalty, *flags)))
         except (pickle.PicklingError, AttributeError, TypeError):  # a class made in a function
             return f"of its own: {id(self)}"
 
     def _check_continues(self, previous: PathModel, n_columns: int) -> None:
-        """Raise unless the path at hand can be continued with these columns and settings."""
-        width = previous.inputs.n_features
+        """Raise unless the previous path can be continued with these columns and settings."""
+        width, backward = previous.inputs.n_features, self.options_.backward
         if width != n_columns:
-            raise ValueError(
-                f"warm_start=True continues a path of {width} columns, but X has "
-                f"{n_columns}. Set warm_start=False to start anew."
-            )
+            refuse_to_continue(f"continues a path of {width} columns, but X has {n_columns}")
         if getattr(self, "_resume", None) != self._settings():
-            raise ValueError(
-                "warm_start=True continues a path, but pool, loss, alpha, penalty, backward, "
-                "fit_intercept or scale has changed since. Set warm_start=False to start anew."
+            refuse_to_continue(
+                "continues a path, but pool, loss, alpha, penalty, backward, fit_intercept or "
+                "scale has changed since"
             )
-        backward = self.options_.backward
         if backward:
-            raise ValueError(
-                f"warm_start=True cannot continue a path made with backward={backward}: the "
-                "way back goes over all sizes again. Set warm_start=False to start anew."
+            refuse_to_continue(
+                f"cannot continue a path made with backward={backward}, because the way back "
+                "changes models of all sizes"
             )
 
     def _warn_of_light_rows(self, n_rows: float, weight: Array) -> None:
         count = int(np.count_nonzero(to_numpy(weight)))
-        if n_rows < _LIGHT * count:
+        if n_rows < _LEAST_WEIGHT_OF_COUNTS * count:
             warn_caller(
                 f"sample_weight adds up to {n_rows:.3g} for {count} rows. alpha='auto' counts rows "
-                "by their weights, so that it takes this for little data and holds the model close "
-                f"to a constant. Scale sample_weight to add up to {count}, or give alpha as a "
-                "number.",
+                "by their weights, so that it finds little data and keeps the model close to a "
+                f"constant. Scale sample_weight to add up to {count}, or give alpha as a number.",
                 LightRowsWarning,
             )
 
-    def _previous(self) -> PathModel | None:
+    def _find_previous(self) -> PathModel | None:
         """Return the model whose path is to be continued, if there is one."""
         return getattr(self, "model_", None) if self.warm_start else None
 
     def _loss(self) -> Any:
-        """Return the loss object that ``loss`` stands for."""
+        """Return the loss object that the parameter ``loss`` names."""
         raise NotImplementedError
 
     def _check_training(self, X: MatrixLike, y: ArrayLike) -> tuple[Any, Any]:
-        """Return training data, checked."""
+        """Return the checked training data."""
         raise NotImplementedError
 
-    def _targets(
-        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike
+    def _encode_targets(
+        self, X: Array, y: Array, sample_weight: ArrayLike | None
     ) -> tuple[Any, int, Any]:
         """Return the targets for the loss, the number of scores, and the outputs of the model."""
         raise NotImplementedError
@@ -256,8 +250,8 @@ class BaseShareBoost(
     def _pool(self) -> Any:
         return Columns() if self.pool is None else as_pool(self.pool)
 
-    def _wanted(self, available: int) -> int:
-        """Return how many features to choose, with a warning where there are too few."""
+    def _count_features(self, available: int) -> int:
+        """Return the number of features to choose; warn if it is more than the available ones."""
         if self.n_features_to_select is None:
             return available if self.cost_budget is not None else min(DEFAULT_SIZE, available)
         if self.n_features_to_select > available:
@@ -270,14 +264,13 @@ class BaseShareBoost(
         return min(int(self.n_features_to_select), available)
 
     def _report(self, path: Path, wanted: int) -> None:
-        """Warn of a path that was cut short or not solved to its tolerance."""
+        """Warn of a path that ended early or was not solved to its tolerance."""
         done = len(path.rounds)
         if path.interrupted:
-            again = _GO_ON if "warm_start" in self.get_params(deep=False) else ""
-            warn_caller(
-                f"Interrupted after {done} of {wanted} rounds, which are kept.{again}",
-                InterruptedFitWarning,
-            )
+            message = f"Interrupted after {done} of {wanted} rounds, which are kept."
+            if "warm_start" in self.get_params(deep=False):
+                message += " Set warm_start=True and call fit again to go on."
+            warn_caller(message, InterruptedFitWarning)
         elif path.exhausted and (self.n_features_to_select is not None or not self._limits()):
             warn_caller(
                 f"Stopped after {done} of {wanted} features: no other feature{self._limits()} "
@@ -295,13 +288,13 @@ class BaseShareBoost(
             )
 
     def _limits(self) -> str:
-        """Return in words what may end a path early, as it was meant to."""
+        """Return in words the limits that may end a path early, as the user wants."""
         names = ("max_inputs", "cost_budget")
         given = [f"{name}={value}" for name in names if (value := getattr(self, name)) is not None]
         return f" within {' and '.join(given)}" if given else ""
 
     def _check_weights_fit(self) -> None:
-        """Raise a clear error for weights of columns so small, beside ``y``, that they overflow."""
+        """Raise for weights that overflow, as columns are so much smaller than ``y``."""
         if not np.all(np.isfinite(self.model_.weights)):
             unit = self.model_.outputs.unit
             beside = "" if unit == 1.0 else f" beside targets that vary by {unit:.0e}"
@@ -310,49 +303,47 @@ class BaseShareBoost(
                 "by a power of ten (StandardScaler brings all columns to one size)."
             )
 
-    # Attributes that are read off the model.
+    # Attributes of the model.
 
     @property
     def coef_(self) -> Any:
-        """Weights: of every column of ``X``, or of every atom where atoms are no columns."""
-        return self._outward(self._fitted().coef[0])
+        """Weights: of every column of ``X``, or of every atom where atoms are not columns."""
+        return self._follow_fit(self._get_model().coef[0])
 
     @property
     def intercept_(self) -> Any:
         """Intercept."""
-        intercept = self._fitted().coef[1]
-        return intercept if isinstance(intercept, float) else self._outward(intercept)
+        intercept = self._get_model().coef[1]
+        return intercept if isinstance(intercept, float) else self._follow_fit(intercept)
 
     @property
     def alpha_(self) -> Any:
         """The weight of the penalty in the model of each size."""
-        return self._outward(np.asarray([step.alpha for step in self._fitted().path.rounds]))
+        return self._follow_fit(np.asarray([step.alpha for step in self._get_model().path.rounds]))
 
     @property
     def n_iter_(self) -> int:
         """Iterations of all corrective steps together."""
-        model: PathModel = self._fitted()
-        return max(1, sum(step.iterations for step in model.path.rounds))
+        return max(1, sum(step.iterations for step in self._get_model().path.rounds))
 
     @property
     def pool_(self) -> Any:
         """The pool of the fit, with what it has learned from the data."""
-        return self._fitted().pool.given
+        return self._get_model().pool.given
 
     @property
     def atoms_(self) -> list[Any]:
-        """What the model is made of, in the order of its weights, named as in ``path_``."""
-        return list(self._fitted().labels)
+        """The atoms of the model, in the order of its weights, named as in ``path_``."""
+        return list(self._get_model().labels)
 
     def _check_new(self, X: MatrixLike) -> Any:
-        pool = self._fitted().pool
+        pool = self._get_model().pool
         X = self._new_table(X)
         check_pool_takes(pool, X)
         return X
 
-    def _new_table(self, X: Array) -> Any:
-        X = new_table(X, self._fitted().pool)
-        return validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype="numeric")
+    def _new_table(self, X: MatrixLike) -> Any:
+        return super()._new_table(new_table(X, self._get_model().pool))
 
     def predict(self, X: MatrixLike) -> Any:
         """Predict for new data.
@@ -367,37 +358,42 @@ class BaseShareBoost(
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Class labels, or predicted values.
         """
-        return self._fitted().outputs.labels(self._scores(X))
+        return self._get_model().outputs.labels(self._scores(X))
 
     def predictor(self) -> Predictor:
-        """Return the model as a lean function of arrays, for single rows and hot loops.
+        """Return the model as a fast function of arrays, for single rows and inner loops.
 
         Returns
         -------
         Predictor
-            Takes a row, or several, and returns what ``predict`` does, unchecked.
+            Takes one row or several, and returns the same as ``predict`` without checks.
         """
-        return Predictor(self._fitted())
+        return Predictor(self._get_model())
 
     def truncate(self, n_features: int) -> Self:
-        """Return the fitted model with fewer features, read off the path.
+        """Return the model of the path that has fewer features.
 
-        No data is needed and nothing is refitted.
+        It needs no data and no fit.
 
         Parameters
         ----------
         n_features : int
-            Number of features (of groups, where the pool has groups) of the smaller model.
+            Number of features of the smaller model (of groups, where the pool has groups).
 
         Returns
         -------
         estimator
             A fitted copy; the model itself is unchanged.
         """
-        return self._truncated(n_features, "n_features_to_select")
+        return self._truncate(n_features, "n_features_to_select")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.array_api_support = True
         return tags
+
+
+def refuse_to_continue(reason: str) -> NoReturn:
+    """Raise the error of a path that ``warm_start`` cannot continue."""
+    raise ValueError(f"warm_start=True {reason}. Set warm_start=False to start anew.")

@@ -7,34 +7,33 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
-from mixnorm._array import Array, ArrayLike, MatrixLike
+from mixnorm._array import ArrayLike, MatrixLike, SparseMatrix
 from mixnorm.engines import boosting
 from mixnorm.estimators._common.inputs import check_weights, random_generator
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import (
-    CheckedParameters,
     Count,
     Number,
     Seed,
     Whole,
     maybe,
 )
-from mixnorm.estimators._common.progress import Progress, Rounds, all_or_nothing, with_callbacks
+from mixnorm.estimators._common.progress import FitTask, Rounds, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.staged import StagedClassifier
 from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning
 from mixnorm.models import ClassOutputs, Inputs, StumpModel, StumpPath, StumpRound
 
-_SHARE = "it is the share of the columns that a round looks at"
+_WHY_A_SHARE = "it is the share of the columns that a round searches"
 
 
 class _Boosted(StagedClassifier):
-    """Says what a fit leaves."""
+    """Declares the kind of the model."""
 
     model_: StumpModel
 
 
 @dataclass(eq=False, repr=False)
-class JointBoostClassifier(CheckedParameters, _Boosted):
+class JointBoostClassifier(_Boosted):
     r"""Multi-class classifier of boosted stumps, each shared by a subset of the classes.
 
     Gentle boosting. With labels :math:`z_i^c = \pm 1` (is row :math:`i` of class :math:`c`) and
@@ -44,21 +43,21 @@ class JointBoostClassifier(CheckedParameters, _Boosted):
 
     over :math:`h(x, c) = a\, 1[x_j > \theta] + b` for the classes :math:`c` of a subset and
     :math:`h(x, c) = k_c` for all others, and adds :math:`h` to the scores :math:`H`. Column,
-    threshold and subset are chosen together; the subset is grown one class at a time, from the best
-    single class to all of them, and the best on that way is taken. With two classes there is one
-    score, and nothing to share.
+    threshold and subset are chosen together. The subset grows by one class at a time, from the best
+    single class to all of them, and the best of these subsets is taken. With two classes there is
+    one score, and nothing to share.
 
     Parameters
     ----------
     n_rounds : int, default=100
         Number of rounds; each adds one stump.
     n_bins : int or None, default=255
-        Most distinct values that a column is looked at with: with more than that, thresholds lie
+        Largest number of bins of a column. If a column has more distinct values, its thresholds lie
         between groups of about equal weight. None tries every threshold.
     max_features : float, default=1.0
-        Share of the columns, drawn anew in each round, among which the round chooses.
+        Share of the columns that a round searches; they are drawn again in each round.
     random_state : int, RandomState instance or None, default=None
-        Draws these columns.
+        Seed or generator of these draws.
 
     Attributes
     ----------
@@ -85,17 +84,17 @@ class JointBoostClassifier(CheckedParameters, _Boosted):
 
     See Also
     --------
-    ShareBoostClassifier : Weights of its own for every class, all refitted in each round.
-    OneVsRestGreedy : No sharing at all.
+    ShareBoostClassifier : Every class has its own weights, all fitted again in each round.
+    OneVsRestGreedy : Classes share nothing.
 
     Notes
     -----
-    Columns are cut into bins once, and are a byte per entry from then on, sparse ones too. A round
-    adds up the weights per column, bin and class, ``n_samples * n_features * n_classes`` additions
-    on all threads that numba may use, and searches these tables, which take
-    ``16 * n_features * n_bins * n_classes`` bytes. The exponential loss falls in every round; the
-    fit ends early if no stump lowers it any more. A keyboard interrupt after the first round keeps
-    the rounds done, with a warning.
+    Columns are cut into bins once, and then take a byte per entry, sparse ones too. A round adds up
+    the weights per column, bin and class, with ``n_samples * n_features * n_classes`` additions on
+    all threads that numba may use. It then searches these tables, which take
+    ``16 * n_features * n_bins * n_classes`` bytes. The exponential loss falls in every round, and
+    the fit ends early if no stump lowers it. A keyboard interrupt after the first round keeps the
+    rounds so far, with a warning.
 
     References
     ----------
@@ -118,7 +117,7 @@ class JointBoostClassifier(CheckedParameters, _Boosted):
     n_rounds: Count = 100
     _: KW_ONLY
     n_bins: Annotated[int | None, maybe(Whole(least=2))] = 255
-    max_features: Annotated[float, Number(above=0, most=1, why=_SHARE)] = 1.0
+    max_features: Annotated[float, Number(above=0, most=1, why=_WHY_A_SHARE)] = 1.0
     random_state: Seed = None
 
     @with_callbacks
@@ -142,19 +141,22 @@ class JointBoostClassifier(CheckedParameters, _Boosted):
         self._check_parameters()
         with all_or_nothing(self):
             X, y = self._check_labels(X, y)
-            weight = check_weights(sample_weight, X.shape[0], np.float64)
-            return self._fit(X, y, weight, sample_weight)
+            return self._fit(X, y, sample_weight)
 
-    def _fit(self, X: Array, y: Array, weight: np.ndarray, sample_weight: Array) -> Self:
+    def _fit(
+        self, X: np.ndarray | SparseMatrix, y: np.ndarray, sample_weight: ArrayLike | None
+    ) -> Self:
+        """Run the engine on validated data and keep the model."""
+        weight = check_weights(sample_weight, len(y), np.float64)
         classes, labels = np.unique(y, return_inverse=True)
-        # Two classes have opposite labels: one score, positive for the second, says it all.
+        # Two classes have opposite labels: one score, positive for the second, is enough.
         several = len(classes) > 2
         target = labels if several else np.where(labels == 1, 0, -1)
         kept = weight > 0.0
         bins = boosting.bin_columns(X, weight, self.n_bins)
-        whole = Progress.of_fit(self, X, y, sample_weight, self.n_rounds)
+        whole = FitTask.of_fit(self, X, y, sample_weight, self.n_rounds)
 
-        def attributes(path: Any) -> dict[str, Any]:
+        def attributes(path: StumpPath) -> dict[str, Any]:
             return {"model_": StumpModel(path, Inputs.of(self), ClassOutputs(classes))}
 
         path = boosting.boost(
@@ -179,25 +181,24 @@ class JointBoostClassifier(CheckedParameters, _Boosted):
         elif path.exhausted:
             warn_caller(f"Stopped after {done}: no stump lowers the loss.", FewerFeaturesWarning)
 
-    # Attributes that are read off the model.
+    # Attributes of the model.
 
     @property
     def rounds_(self) -> tuple[StumpRound, ...]:
         """The shared stumps, in the order in which they were added."""
-        rounds: tuple[StumpRound, ...] = self._fitted().path.rounds
-        return rounds
+        return tuple(self._get_model().path.rounds)
 
     @property
     def null_loss_(self) -> float:
-        """Training loss without stumps."""
-        return float(self._fitted().path.null_loss)
+        """Training loss before the first round."""
+        return float(self._get_model().path.null_loss)
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return class probabilities.
 
-        The exponential loss of a class is least in expectation at half the log-odds, so that a
-        score ``H`` stands for the probability ``1 / (1 + exp(-2 H))`` of the class against the
-        rest. These are divided by their sum.
+        The expected exponential loss of a class is least at half the log-odds. A score ``H`` thus
+        means the probability ``1 / (1 + exp(-2 H))`` of the class against the rest. These are
+        divided by their sum.
 
         Parameters
         ----------
@@ -230,9 +231,9 @@ class JointBoostClassifier(CheckedParameters, _Boosted):
         return np.asarray(logarithm - np.logaddexp.reduce(logarithm, axis=1, keepdims=True))
 
     def truncate(self, n_rounds: int) -> Self:
-        """Return the fitted model after fewer rounds.
+        """Return the model after fewer rounds.
 
-        No data is needed and nothing is refitted.
+        It needs no data and no fit.
 
         Parameters
         ----------
@@ -244,4 +245,4 @@ class JointBoostClassifier(CheckedParameters, _Boosted):
         estimator
             A fitted copy; the model itself is unchanged.
         """
-        return self._truncated(n_rounds, "n_rounds", "rounds")
+        return self._truncate(n_rounds, "n_rounds", "rounds")

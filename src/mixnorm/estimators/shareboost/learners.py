@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import Array, ArrayLike, MatrixLike, follow, is_foreign, namespace, to_numpy
-from mixnorm.estimators._common.arrays import check_within_reach, encoded
+from mixnorm.estimators._common.arrays import check_within_reach, encode_labels
 from mixnorm.estimators._common.inputs import check_loss, check_number_targets, check_weights
 from mixnorm.estimators._common.regressor import RegressorMixin
 from mixnorm.estimators._common.staged import StagedClassifierMixin
 from mixnorm.estimators._common.units import check_alike, check_sizes
 from mixnorm.estimators._common.validation import validate_data
-from mixnorm.estimators.shareboost.base import BaseShareBoost
+from mixnorm.estimators.shareboost.base import BaseShareBoost, refuse_to_continue
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
 from mixnorm.models import ClassOutputs, NumberOutputs
 from mixnorm.pools import working_dtype
@@ -24,24 +24,25 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
     r"""Multi-class classifier that uses few features, shared by all classes.
 
     Features are chosen one at a time, and after each choice the weights of all chosen features are
-    optimised together. One fit gives the whole curve from one feature to ``n_features_to_select``.
+    fitted together. One fit gives models of all sizes from one feature to ``n_features_to_select``.
     The model after each round minimises
 
     .. math:: \sum_i w_i\, \ell(W x_i + b, y_i) + \alpha\, \Omega(W)
 
     over the chosen columns of :math:`W`, with weights :math:`w_i` that sum to one, features in
     standard units, a penalty :math:`\Omega` (:math:`\|W\|_F^2` by default), and a free intercept
-    :math:`b`. What is chosen and predicted does not depend on the units and origins of columns.
+    :math:`b`. The chosen features and the predictions do not depend on the units and origins of
+    columns.
 
     Parameters
     ----------
     n_features_to_select : int, optional
         Number of features of the final model (of groups, if the pool has groups). None chooses 20,
-        or all if there are fewer; with ``cost_budget``, as many as that allows.
+        or all if there are fewer; with ``cost_budget``, as many as it allows.
     alpha : float or "auto", default="auto"
         Weight of the penalty, in the coordinates of the scaled features. ``"auto"`` finds a value
-        for each size by the evidence of the weights, from the training data alone; rows count by
-        their ``sample_weight`` there.
+        for each size by the evidence of the weights, from the training data alone, where rows count
+        by their ``sample_weight``.
     loss : {"margin", "logistic"} or loss object, optional
         ``"margin"``, also taken for None, is the paper's :class:`~mixnorm.losses.MarginSoftmax`;
         ``"logistic"`` is :class:`~mixnorm.losses.MultinomialLogistic`.
@@ -49,19 +50,19 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
         Where columns come from; None takes :class:`~mixnorm.pools.Columns`. ``Columns(groups=...)``
         chooses groups of columns together.
     max_inputs : int, optional
-        Most columns of ``X`` that all chosen features together may read. That differs from their
-        number where the pool makes features of columns.
+        Largest number of columns of ``X`` that all chosen features together may read. It differs
+        from the number of features where the pool makes features of columns.
     cost_budget : float, optional
-        Most that all chosen features together may cost, by the prices of the pool
-        (``Columns(costs=...)``); features are chosen by gain per price.
+        Largest total price of the chosen features, by the prices of the pool
+        (``Columns(costs=...)``). Features are chosen by gain per price.
     fit_intercept : bool, default=True
         Fit an intercept, which is not penalised and does not count as a feature.
     warm_start : bool, default=False
         Continue the path of the previous ``fit`` instead of starting anew.
     random_state : int, RandomState instance or None, default=None
-        For pools that draw at random; choosing columns does not.
+        For pools that draw at random; :class:`~mixnorm.pools.Columns` does not.
     options : GreedyOptions, optional
-        What experts may set: the penalty, the rule of choice, swaps, units of columns, tolerances.
+        Options for experts: the penalty, the rule of choice, swaps, units of columns, tolerances.
         None takes the defaults of :class:`~mixnorm.GreedyOptions`.
 
     Attributes
@@ -83,10 +84,10 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Intercept.
     atoms_ : list
-        What the model is made of, in the order of its weights, named as in ``path_``. That differs
+        The features of the model, in the order of its weights, named as in ``path_``. They differ
         from the features of ``path_`` where some were replaced, dropped or tuned.
     pool_ : pool object
-        The pool, with what it has learned from the data: the templates of patches, say.
+        The pool, with what it has learned from the data, such as the templates of patches.
     null_loss_ : float
         Training loss with no features.
     classes_ : ndarray of shape (n_classes,)
@@ -105,19 +106,19 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
     Notes
     -----
     A round costs one product of ``X`` with the residual, and a few with the chosen columns. Dense
-    arrays of float32, float64 or small integers are used as they are, without a copy; files mapped
-    with ``numpy.memmap`` are read in blocks; sparse matrices are never made dense, but for patches.
+    arrays of float32, float64 or small integers are used without a copy. Files mapped with
+    ``numpy.memmap`` are read in blocks. Sparse matrices are never made dense, except for patches.
     From 16,384 rows on, second derivatives are estimated on 8,192 of them, so that the order of the
-    rows then matters a little.
+    rows matters a little.
     With two classes the weights of the two are opposite, and ``coef_`` is their difference. A
-    keyboard interrupt after the first round keeps the rounds done, with a warning.
+    keyboard interrupt after the first round keeps the rounds so far, with a warning.
 
-    Within ``sklearn.config_context(array_api_dispatch=True)``, arrays of other libraries (tensors
-    of torch, on a GPU say) are computed with where they are: arrays among the attributes and what
-    the methods return are in the namespace and on the device of ``X``, except labels that are
-    texts. The weights are kept on the host too: a fitted model takes new data from anywhere, and
-    pickles and model files hold NumPy arrays alone. Of the pools, those with a true ``array_api``
-    take such arrays, :class:`~mixnorm.pools.Columns` among them.
+    Within ``sklearn.config_context(array_api_dispatch=True)``, the fit computes with arrays of
+    other libraries (such as torch tensors on a GPU) on their device. Attributes and results of
+    methods are then in the namespace and on the device of ``X``, except labels that are texts. The
+    weights are also kept on the host: a fitted model takes new data from any library and device,
+    and pickles and model files hold NumPy arrays only. Such arrays need a pool with a true
+    ``array_api``, such as :class:`~mixnorm.pools.Columns`.
 
     References
     ----------
@@ -141,16 +142,16 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
     def _check_training(self, X: MatrixLike, y: ArrayLike) -> tuple[Any, Any]:
         return self._check_labels(X, y)
 
-    def _targets(self, X: Array, y: Array, sample_weight: Array) -> tuple[Any, int, ClassOutputs]:
+    def _encode_targets(
+        self, X: Array, y: Array, sample_weight: ArrayLike | None
+    ) -> tuple[Any, int, ClassOutputs]:
         """Return the labels as ``0 .. k-1``, their number, and what scores mean."""
-        classes, labels = encoded(y, X)
-        previous = self._previous()
-        outputs: Any = None if previous is None else previous.outputs
-        known = classes if outputs is None else outputs.classes
+        classes, labels = encode_labels(y, X)
+        known = classes if self._find_previous() is None else self._model_outputs.classes
         if not np.array_equal(to_numpy(known), to_numpy(classes)):
-            raise ValueError(
-                "warm_start=True continues a path, but y has other classes than the last fit: "
-                f"{classes!r} instead of {known!r}. Set warm_start=False to start anew."
+            refuse_to_continue(
+                "continues a path, but y has other classes than the last fit: "
+                f"{classes!r} instead of {known!r}"
             )
         loss = copy.deepcopy(self._loss())
         return labels, classes.shape[0], ClassOutputs(to_numpy(classes), loss)
@@ -163,20 +164,21 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
 class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
     r"""Regressor for one or many outputs that uses few features, shared by all outputs.
 
-    Simultaneous orthogonal matching pursuit: features are chosen one at a time and all weights
-    refitted after each choice. The model after each round minimises
+    Simultaneous orthogonal matching pursuit: features are chosen one at a time, and all weights are
+    fitted again after each choice. The model after each round minimises
 
     .. math:: \tfrac12 \sum_i w_i \|W x_i + b - y_i\|_2^2 + \alpha\, \Omega(W)
 
     over the chosen columns of :math:`W`, with weights :math:`w_i` that sum to one, features in
     standard units, a penalty :math:`\Omega` (:math:`\|W\|_F^2` by default), and a free intercept
-    :math:`b`. What is chosen and predicted does not depend on the units and origins of columns.
+    :math:`b`. The chosen features and the predictions do not depend on the units and origins of
+    columns.
 
     Parameters
     ----------
     n_features_to_select : int, optional
         Number of features of the final model (of groups, if the pool has groups). None chooses 20,
-        or all if there are fewer; with ``cost_budget``, as many as that allows.
+        or all if there are fewer; with ``cost_budget``, as many as it allows.
     alpha : float or "auto", default="auto"
         Weight of the penalty, in the coordinates of the scaled features, or found for each size, as
         in :class:`ShareBoostClassifier`.
@@ -185,17 +187,17 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
     pool : pool object, optional
         Where columns come from; None takes :class:`~mixnorm.pools.Columns`.
     max_inputs : int, optional
-        Most columns of ``X`` that all chosen features together may read.
+        Largest number of columns of ``X`` that all chosen features together may read.
     cost_budget : float, optional
-        Most that all chosen features together may cost, as in :class:`ShareBoostClassifier`.
+        Largest total price of the chosen features, as in :class:`ShareBoostClassifier`.
     fit_intercept : bool, default=True
         Fit an intercept, which is not penalised and does not count as a feature.
     warm_start : bool, default=False
         Continue the path of the previous ``fit`` instead of starting anew.
     random_state : int, RandomState instance or None, default=None
-        For pools that draw at random; choosing columns does not.
+        For pools that draw at random; :class:`~mixnorm.pools.Columns` does not.
     options : GreedyOptions, optional
-        What experts may set: the penalty, the rule of choice, swaps, units of columns, tolerances.
+        Options for experts: the penalty, the rule of choice, swaps, units of columns, tolerances.
         None takes the defaults of :class:`~mixnorm.GreedyOptions`.
 
     Attributes
@@ -214,10 +216,10 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
     intercept_ : ndarray of shape (n_outputs,), or float
         Intercept.
     atoms_ : list
-        What the model is made of, in the order of its weights, named as in ``path_``. That differs
+        The features of the model, in the order of its weights, named as in ``path_``. They differ
         from the features of ``path_`` where some were replaced, dropped or tuned.
     pool_ : pool object
-        The pool, with what it has learned from the data: the templates of patches, say.
+        The pool, with what it has learned from the data, such as the templates of patches.
     null_loss_ : float
         Training loss with no features.
     n_iter_ : int
@@ -233,8 +235,8 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
 
     Notes
     -----
-    Outputs on very different scales should be scaled alike: the choice of a feature adds up over
-    outputs. Arrays of other libraries are taken as by :class:`ShareBoostClassifier`.
+    Scale outputs of very different sizes first, since the gains of a feature are added up over
+    outputs. Arrays of other libraries are treated as in :class:`ShareBoostClassifier`.
 
     Examples
     --------
@@ -246,20 +248,22 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
     True
     """
 
-    def _targets(self, X: Array, y: Array, sample_weight: Array) -> tuple[Any, int, NumberOutputs]:
-        """Centre the targets and divide them by one unit, which keeps float32 accurate.
+    def _encode_targets(
+        self, X: Array, y: Array, sample_weight: ArrayLike | None
+    ) -> tuple[Any, int, NumberOutputs]:
+        """Centre the targets and divide them by a unit, which keeps float32 accurate.
 
-        Both are undone in every attribute: with a free intercept and one unit for all outputs the
-        problem is the same.
+        With a free intercept and one unit for all outputs the problem is the same. All attributes
+        are in the units of ``y``.
         """
         weight = check_weights(sample_weight, y.shape[0], y.dtype, like=y)
         xp, targets = namespace(y), y if y.ndim == 2 else y[:, None]
-        # Rows of weight zero may hold anything, also what would overflow.
+        # Rows of weight zero may hold anything, even numbers that would overflow.
         counted = xp.where(weight[:, None] > 0, targets, xp.zeros_like(targets))
         sizes = to_numpy(xp.max(xp.abs(counted), axis=0))
         check_sizes(sizes, "float32" if "32" in str(working_dtype(X)) else "float64")
-        previous = self._previous()
-        if previous is not None:  # a path goes on in the units in which it began
+        previous = self._find_previous()
+        if previous is not None:  # a path is continued in its own units
             centre = follow(previous.outputs.centre, y)
         else:
             centre = weight @ counted
@@ -285,13 +289,10 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
             y_numeric=True,
         )
         y = follow(y, X, namespace(X).float64 if is_foreign(X) else np.float64)
-        previous, outputs = self._previous(), 1 if y.ndim == 1 else y.shape[1]
+        previous, outputs = self._find_previous(), 1 if y.ndim == 1 else y.shape[1]
         known = outputs if previous is None else len(previous.path.null_intercept)
         if known != outputs:
-            raise ValueError(
-                f"warm_start=True continues a path of {known} outputs, but y has {outputs}. Set "
-                "warm_start=False to start anew."
-            )
+            refuse_to_continue(f"continues a path of {known} outputs, but y has {outputs}")
         return X, y
 
     def _loss(self) -> Any:

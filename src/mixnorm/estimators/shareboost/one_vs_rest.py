@@ -13,16 +13,16 @@ from mixnorm._array import Array, ArrayLike, MatrixLike
 from mixnorm.estimators._common.inputs import check_weights
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import Jobs
-from mixnorm.estimators._common.progress import Progress, all_or_nothing, with_callbacks
+from mixnorm.estimators._common.progress import FitTask, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.staged import StagedClassifier
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier
 from mixnorm.estimators.shareboost.parameters import GreedyParameters
 from mixnorm.models import ClassOutputs, Inputs, OneVsRestModel, Path
-from mixnorm.pools import check_numpy, working_dtype
+from mixnorm.pools import Pool, PreparedPool, check_numpy, working_dtype
 
 
 class _OneVsRest(StagedClassifier):
-    """Says what a fit leaves."""
+    """Declares the kind of the model."""
 
     model_: OneVsRestModel
 
@@ -31,49 +31,49 @@ class _OneVsRest(StagedClassifier):
 class OneVsRestGreedy(GreedyParameters, _OneVsRest):
     r"""Classifier in which every class chooses features of its own.
 
-    The yardstick for sharing: each class is told from the rest by the same greedy engine as in
-    :class:`ShareBoostClassifier`, which minimises
+    This is the baseline for sharing: the greedy engine of :class:`ShareBoostClassifier` separates
+    each class from the rest. It minimises
 
     .. math:: \sum_i w_i\, \ell(W^{(c)} x_i + b^{(c)}, 1[y_i = c]) + \alpha\, \Omega(W^{(c)})
 
-    over ``n_features_to_select`` features of class :math:`c` alone. How many features all classes
-    need together is in ``n_features_used_``. With two classes there is one path.
+    over ``n_features_to_select`` features of class :math:`c` alone. ``n_features_used_`` has the
+    number of features that all classes need together. With two classes there is one path.
 
     Parameters
     ----------
     n_features_to_select : int, optional
         Number of features of each class. None chooses 20, or all if there are fewer.
     alpha, loss, pool, max_inputs, cost_budget, fit_intercept, random_state
-        As in :class:`ShareBoostClassifier`, for the path of each class: columns and costs are
-        counted for each class alone. The pool is prepared once for all classes.
+        As in :class:`ShareBoostClassifier`, for the path of each class. Columns and costs are
+        counted by class. The pool is prepared once for all classes.
     options : GreedyOptions, optional
         As in :class:`ShareBoostClassifier`, with ``tune=0``: the classes share one prepared pool,
-        whose features none of them may adjust.
+        so that none of them may adjust its features.
     n_jobs : int, default=None
-        Classes fitted at the same time, in processes; None means 1, -1 all processors.
+        Number of classes fitted at the same time, in processes; None means 1, -1 all processors.
 
     Attributes
     ----------
     estimators_ : list of ShareBoostClassifier
-        The model of each class, with labels False and True; for two classes, one model of the
-        second.
+        The model of each class, with labels False and True. For two classes, there is one model, of
+        the second.
     n_features_used_ : ndarray of shape (n_rounds,)
         Distinct features (groups, or other atoms of the pool) that all classes use together after
         1, 2, ... rounds each.
     selected_ : ndarray of shape (n_selected,)
         The columns that some class uses: round by round, in the order of the classes.
     path_ : dict of ndarray
-        One row per round of all classes: ``"features"`` (a tuple of what each class chose, None
+        One row per round of all classes: ``"features"`` (a tuple of the choice of each class, None
         where its path has ended), ``"n_features"`` (as ``n_features_used_``), ``"loss"`` (mean over
         classes of the weighted mean training loss) and ``"seconds"``.
     coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
-        Weights, zero for columns that a class does not use; only for pools whose atoms are columns.
+        Weights, zero for columns that a class does not use. Only for pools whose atoms are columns.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Intercept.
     options_ : GreedyOptions
         The options in use: those given, or the defaults.
     cost_ : Cost
-        Operations per row: each feature that is used is computed once.
+        Operations per row; each feature is computed once.
     null_loss_ : float
         Mean over classes of the training loss with no features.
     n_iter_ : int
@@ -92,9 +92,9 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
 
     Notes
     -----
-    The class with the largest score is predicted. Probabilities are those of "this class" against
-    "the rest", from each class's own model, divided by their sum. A keyboard interrupt ends the fit
-    without a result: half the classes make no model.
+    The class with the largest score is predicted. The probability of each class against the rest
+    comes from its own model; these are divided by their sum. A keyboard interrupt ends the fit
+    without a result, because models of some classes only are of no use.
 
     References
     ----------
@@ -119,9 +119,7 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
     def _check_together(self) -> None:
         tune = self.options_.tune
         if tune:
-            raise ValueError(
-                f"tune={tune} adjusts features that the classes share. OneVsRestGreedy takes 0."
-            )
+            raise ValueError(f"tune={tune} adjusts features, which the classes share. Set tune=0.")
 
     @with_callbacks
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -142,42 +140,39 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
             The fitted classifier.
         """
         self._check_parameters()
-        plain = self._plain()
-        plain._loss()
+        self._make_learner()._loss()  # raises for a loss that is not allowed
         with all_or_nothing(self):
             X, y = self._check_labels(X, y)
             check_numpy(X, type(self).__name__)
-            self.model_ = self._fit_classes(plain, X, y, sample_weight)
+            self.model_ = self._fit_classes(X, y, sample_weight)
             return self
 
-    def _plain(self) -> ShareBoostClassifier:
+    def _make_learner(self) -> ShareBoostClassifier:
         """Return the estimator of one class, with the same parameters."""
         own, names = self.get_params(deep=False), ShareBoostClassifier().get_params(deep=False)
         return ShareBoostClassifier(**{name: own[name] for name in names if name in own})
 
     def _fit_classes(
-        self, plain: ShareBoostClassifier, X: Array, y: Array, sample_weight: Array
+        self, X: Array, y: np.ndarray, sample_weight: ArrayLike | None
     ) -> OneVsRestModel:
         """Return the models of all classes; the pool is bound to the data once."""
         from sklearn.utils.parallel import Parallel, delayed
 
         classes, labels = np.unique(y, return_inverse=True)
+        plain = self._make_learner()
         pool = copy.deepcopy(plain._pool())
-        data = plain._bound(pool, X, check_weights(sample_weight, X.shape[0], working_dtype(X)))
+        data = plain._bind_pool(pool, X, check_weights(sample_weight, X.shape[0], working_dtype(X)))
         pool = data.pool  # with what it has learned from the data
         plain.n_features_in_ = self.n_features_in_
         outputs = ClassOutputs(classes, copy.deepcopy(plain._loss()))
         own = range(len(classes)) if len(classes) > 2 else [1]
-        progress = Progress.of_fit(self, X, y, sample_weight, len(own))
+        progress = FitTask.of_fit(self, X, y, sample_weight, len(own))
         jobs = (
             delayed(_fit_class)(copy.copy(plain), pool, data, X, labels == c, sample_weight)
             for c in own
         )
         paths: list[Path] = []
         messages: dict[type[Warning], list[tuple[Any, str]]] = {}
-
-        def model() -> OneVsRestModel:
-            return OneVsRestModel(tuple(paths), pool, Inputs.of(self), outputs)
 
         task = progress.task("class")
         for path, warned in Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs):
@@ -190,17 +185,18 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
             if len(paths) < len(own):
                 task = progress.task("class")
         _report(messages, len(own))
-        progress.end(lambda: {"model_": model()})
-        return model()
+        model = OneVsRestModel(tuple(paths), pool, Inputs.of(self), outputs)
+        progress.end(lambda: {"model_": model})
+        return model
 
-    # Attributes that are read off the model.
+    # Attributes of the model.
 
     @property
     def estimators_(self) -> list[ShareBoostClassifier]:
         """The fitted classifier of each class against the rest; for two classes, a single one."""
         made = []
-        for member in self._fitted().members:
-            plain = self._plain()
+        for member in self._get_model().members:
+            plain = self._make_learner()
             plain.model_, plain.n_features_in_ = member, member.inputs.n_features
             if member.inputs.names is not None:
                 plain.feature_names_in_ = member.inputs.name_array
@@ -210,36 +206,35 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
     @property
     def coef_(self) -> np.ndarray:
         """Weights of the columns, a row per class."""
-        model = self._fitted()
+        model = self._get_model()
         if not model.pool.plain:
             raise AttributeError(
-                f"{type(self).__name__} has no coef_ for pools whose atoms are no columns of X; "
-                "each of estimators_ has the weights of its own atoms."
+                f"{type(self).__name__} has no coef_ for pools whose atoms are not columns of X. "
+                "Each of estimators_ has the weights of its own atoms."
             )
         return np.concatenate([member.coef[0] for member in model.members])
 
     @property
     def intercept_(self) -> np.ndarray:
         """Intercept of every class."""
-        return np.concatenate([member.coef[1] for member in self._fitted().members])
+        return np.concatenate([member.coef[1] for member in self._get_model().members])
 
     @property
     def n_features_used_(self) -> np.ndarray:
-        """How many different features all classes together use, after 1, 2, ... rounds."""
-        used: np.ndarray = self._fitted().n_used
-        return used
+        """The number of different features of all classes together, after 1, 2, ... rounds."""
+        return np.asarray(self._get_model().n_used)
 
     @property
     def n_iter_(self) -> int:
         """Iterations of all corrective steps together."""
-        paths = self._fitted().paths
+        paths = self._get_model().paths
         return sum(max(1, sum(step.iterations for step in path.rounds)) for path in paths)
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return class probabilities.
 
-        Each class's model gives the probability of the class against the rest (see
-        :meth:`ShareBoostClassifier.predict_proba`); these are divided by their sum.
+        The model of each class gives the probability of the class against the rest (see
+        :meth:`ShareBoostClassifier.predict_proba`). These are divided by their sum.
 
         Parameters
         ----------
@@ -251,37 +246,37 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         ndarray of shape (n_samples, n_classes)
             Rows sum to one, columns in the order of ``classes_``.
         """
-        return np.asarray(self._fitted().probabilities(self._check_new(X)))
+        return np.asarray(self._get_model().probabilities(self._check_new(X)))
 
     def truncate(self, n_features: int) -> Self:
-        """Return the fitted model with fewer features per class, read off the paths.
+        """Return the model of the paths that has fewer features per class.
 
-        No data is needed and nothing is refitted.
+        It needs no data and no fit.
 
         Parameters
         ----------
         n_features : int
-            Number of features per class; classes whose path is shorter keep it whole.
+            Number of features per class; classes with a shorter path keep all features.
 
         Returns
         -------
         estimator
             A fitted copy; the model itself is unchanged.
         """
-        return self._truncated(n_features, "n_features_to_select", "features per class")
+        return self._truncate(n_features, "n_features_to_select", "features per class")
 
 
 def _fit_class(
     plain: ShareBoostClassifier,
-    pool: Any,
-    data: Any,
+    pool: Pool,
+    data: PreparedPool,
     X: Array,
     own: np.ndarray,
-    sample_weight: Array,
+    sample_weight: ArrayLike | None,
 ) -> tuple[Path, list[tuple[type[Warning], str]]]:
-    """Return the path of one class, and what its fit warned of.
+    """Return the path of one class, and the warnings of its fit.
 
-    No callback follows the rounds: a class's model is of no use to one alone.
+    Its rounds are not reported to callbacks, since the model of one class is of no use to them.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Annotated, Any, Self
 
 from mixnorm.engines.greedy import RULES, GreedyOptions
@@ -25,9 +26,9 @@ from mixnorm.estimators._common.parameters import (
 from mixnorm.pools import as_pool, scale_name
 
 ALPHA = Or(Number(least=0), ("auto",))
-_SIZE = Whole(least=1, why=f"None chooses at most {DEFAULT_SIZE}")
-_GIVE = "give a GreedyOptions, or None for the defaults"
-#: What every option may be.
+_SIZE_OF_MODEL = Whole(least=1, why=f"None chooses at most {DEFAULT_SIZE}")
+_KINDS_OF_OPTIONS = "give a GreedyOptions, or None for the defaults"
+#: The allowed values of every option.
 OPTION_KINDS = {
     "penalty": By(as_penalty),
     "rule": OneOf(sorted(RULES)),
@@ -42,35 +43,29 @@ OPTION_KINDS = {
 }
 
 
-def check_pool(pool: Any) -> None:
-    """Raise a clear error unless an object can be used as a pool."""
-    if pool is not None:
-        as_pool(pool, "pool=")
-
-
 @dataclass(frozen=True)
 class _Options(Of):
-    """Options of the greedy engine whose values are all allowed."""
+    """A kind of parameter: an object of options of the greedy engine, with allowed values."""
 
     def check(self, name: str, value: Any, others: tuple[Any, ...] = ()) -> None:
-        """Raise a clear error for the first option that its kind does not take."""
+        """Raise for the first option whose value is not allowed."""
         super().check(name, value)
         for option, kind in OPTION_KINDS.items():
             kind.check(option, getattr(value, option))
 
 
-Options = Annotated[GreedyOptions | None, maybe(_Options(GreedyOptions, why=_GIVE))]
+Options = Annotated[GreedyOptions | None, maybe(_Options(GreedyOptions, why=_KINDS_OF_OPTIONS))]
 
 
 @dataclass(eq=False, repr=False)
 class GreedyParameters(CheckedParameters):
-    """What the choice of features for one or all classes depends on."""
+    """The parameters of a greedy fit, for one or all classes."""
 
-    n_features_to_select: Annotated[int | None, maybe(_SIZE)] = None
+    n_features_to_select: Annotated[int | None, maybe(_SIZE_OF_MODEL)] = None
     _: KW_ONLY
     alpha: Annotated[float | str, ALPHA] = "auto"
     loss: Loss = None
-    pool: Annotated[Any, By(check_pool)] = None
+    pool: Annotated[Any, maybe(By(partial(as_pool, name="pool=")))] = None
     max_inputs: Annotated[int | None, maybe(Whole(least=1))] = None
     cost_budget: Annotated[float | None, maybe(Number(above=0))] = None
     fit_intercept: Switch = True
@@ -85,7 +80,8 @@ class GreedyParameters(CheckedParameters):
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, options as ``options__rule``.
 
-        Options belong to this estimator alone afterwards, and they need not have been given before.
+        The options are copied, so that other estimators keep theirs; None is replaced by the
+        defaults.
         """
         changed = {name: params.pop(name) for name in [*params] if name.startswith("options__")}
         super().set_params(**params)  # type: ignore[misc]  # of scikit-learn, further up
@@ -97,7 +93,7 @@ class GreedyParameters(CheckedParameters):
 
 @dataclass(eq=False, repr=False)
 class PathParameters(GreedyParameters):
-    """What the path of ShareBoost depends on besides."""
+    """The parameters of ShareBoost."""
 
     _: KW_ONLY
     warm_start: Switch = False

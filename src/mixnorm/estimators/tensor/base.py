@@ -1,4 +1,4 @@
-"""What learners with tensor kernels share: rows in, a problem for each output, prediction."""
+"""Base of learners with tensor kernels: they solve one dual problem for each output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from mixnorm.estimators._common.inputs import random_generator
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import (
     Anything,
-    CheckedParameters,
     Count,
     Loss,
     Number,
@@ -31,7 +30,7 @@ from mixnorm.estimators._common.parameters import (
 )
 from mixnorm.estimators._common.progress import (
     CallbackSupportMixin,
-    Progress,
+    FitTask,
     all_or_nothing,
     with_callbacks,
 )
@@ -43,26 +42,24 @@ from mixnorm.estimators.tensor.features import FeatureWeight, top_features
 from mixnorm.exceptions import CoarseKernelWarning, InterruptedFitWarning, NotConvergedWarning
 from mixnorm.kernels import FeatureExpansion, PolynomialTensorKernel, TensorKernel
 from mixnorm.losses import DualLoss, as_loss
-from mixnorm.models import FitReport, Inputs, TensorModel, framed
+from mixnorm.models import FitReport, Inputs, TensorModel, apply_frame
 
-_KERNEL = "give one of mixnorm.kernels, PolynomialTensorKernel(degree=2) say, or leave it at None"
-_RIDGE = "2 is kernel ridge regression, and beyond 100 powers of columns are no numbers"
-# Parts of a kernel that are too little to stand in for it.
-_LITTLE = 0.5
-
-_TOP = Whole(least=1)
+_WHICH_KERNELS = "give a tensor kernel such as mixnorm.kernels.PolynomialTensorKernel(), or None"
+_WHICH_EXPONENTS = "2 is kernel ridge regression, and beyond 100 powers of columns overflow"
+# Below this share of the kernel, a representation is too coarse.
+_LEAST_MASS = 0.5
 
 
 @dataclass(frozen=True)
 class TensorTraining:
-    """Rows that count, in units of their own, with targets and weights."""
+    """The rows of positive weight, standardised, with targets and weights."""
 
     rows: np.ndarray
     y: np.ndarray
     weight: np.ndarray
-    unit: float  # what weights were divided by
-    kept: np.ndarray  # which of the given rows these are
-    n_samples: int  # that were given
+    unit: float  # the divisor of weights
+    kept: np.ndarray  # the places of these rows among all
+    n_samples: int  # the number of all rows
     frame: np.ndarray  # divisors, centres and scales of the columns
     inputs: Inputs
     outputs: Any
@@ -70,22 +67,22 @@ class TensorTraining:
 
 @dataclass(frozen=True)
 class OutputProblem:
-    """One target in units of its own, with its loss, and what makes ``gamma`` comparable.
+    """The problem of one output, in units that make ``gamma`` comparable.
 
     Attributes
     ----------
     target : array of shape (n_rows, 1)
-        Targets, divided by ``unit``, as the loss takes them.
+        Targets, divided by ``unit`` and encoded by the loss.
     loss : DualLoss
         The loss in that unit.
     unit : float
-        What targets are divided by.
+        The divisor of targets.
     scale : float
-        What the kernel is divided by.
+        The divisor of the kernel.
     """
 
     target: np.ndarray
-    loss: Any
+    loss: DualLoss
     unit: float
     scale: float
 
@@ -103,18 +100,18 @@ class OutputSolution:
 
 
 @dataclass(eq=False, repr=False)
-class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin, BaseEstimator):
+class TensorKernelLearner(ReportedMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the learners with a tensor kernel.
 
-    A subclass says what its targets are, and has ``gamma`` or a list of values to try.
+    A subclass encodes its targets, and has ``gamma`` or a list of values to try.
     """
 
     #: The losses by name.
     _losses: ClassVar[dict[str, type]]
 
-    kernel: Annotated[TensorKernel | None, maybe(Of(TensorKernel, why=_KERNEL))] = None
+    kernel: Annotated[TensorKernel | None, maybe(Of(TensorKernel, why=_WHICH_KERNELS))] = None
     _: KW_ONLY
-    q: Annotated[float, Number(above=2, most=100, why=_RIDGE)] = 4
+    q: Annotated[float, Number(above=2, most=100, why=_WHICH_EXPONENTS)] = 4
     loss: Loss = "squared"
     standardize: Switch = True
     representation: Annotated[str, OneOf(("auto", *tensor.REPRESENTATIONS))] = "auto"
@@ -124,19 +121,19 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
     max_iter: Count = 200
     random_state: Seed = None
 
-    # --- what a subclass says
+    # --- methods of subclasses
 
     def _encode_targets(
         self, y: ArrayLike, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, Any]:
-        """Return targets ``(n_samples, n_outputs)``, weights, and what scores mean.
+        """Return targets ``(n_samples, n_outputs)``, weights, and the outputs of the model.
 
         A weight of zero leaves a row out.
         """
         raise NotImplementedError
 
     def _find_middle(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Return what targets are measured from, for each output."""
+        """Return the intercept that is subtracted from the targets of each output."""
         return np.zeros(y.shape[1])
 
     # --- checks
@@ -144,20 +141,20 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
     def _check_together(self) -> None:
         if self.kernel is not None and not is_dataclass(self.kernel):
             raise TypeError(
-                f"kernel={self.kernel!r} is no dataclass; write @dataclass above its class, so "
+                f"kernel={self.kernel!r} is not a dataclass; write @dataclass above its class, so "
                 "that it can be copied."
             )
         self._kernel().check()
         dual.check_solver(self.solver, self._loss())
 
     def _loss(self) -> DualLoss:
-        """Return a copy of the loss that the parameters name, checked."""
+        """Return a copy of the loss, checked."""
         known = self._losses
         loss: DualLoss = copy.deepcopy(check_dual_loss(as_loss(self.loss, known), known))
         if loss.is_classifier:
             raise ValueError(
-                f"loss={loss!r} is of all scores of a sample, and outputs are fitted one by one "
-                f"here; choose one of {sorted(known)}."
+                f"loss={loss!r} couples all scores of a sample, and this estimator fits outputs "
+                f"one by one; choose one of {sorted(known)}."
             )
         if loss.is_binary != is_classifier(self):
             kind = "labels" if loss.is_binary else "numbers"
@@ -167,7 +164,7 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
                 f"TensorKernel{other}."
             )
         sample = np.ones((1, 1))
-        loss.encode(sample, 1, sample)  # checks its parameters
+        loss.encode(sample, 1, sample)  # raises for parameters that are not allowed
         return loss
 
     def _kernel(self) -> TensorKernel:
@@ -177,7 +174,7 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
 
     @with_callbacks
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit.
+        """Fit the model.
 
         Parameters
         ----------
@@ -186,7 +183,8 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Class labels of any type; or the targets of a regression.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples, which multiply ``gamma``; as many equal rows are the same.
+            Weights of the samples, which multiply ``gamma``; a whole weight equals as many copies
+            of the row.
 
         Returns
         -------
@@ -196,33 +194,33 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         self._check_parameters()
         with all_or_nothing(self):
             data = self._prepare_training(self._validate(X, y), y, sample_weight)
-            progress = Progress.of_fit(self, X, y, sample_weight, data.y.shape[1])
+            progress = FitTask.of_fit(self, X, y, sample_weight, data.y.shape[1])
             made = self._represent(data.rows)
             self._learn(made, data, float(self.gamma), progress)
             progress.end(dict)
             return self
 
     def _validate(self, X: MatrixLike, y: ArrayLike) -> np.ndarray:
-        """Return the rows, checked, as many as targets."""
+        """Return the rows; raise unless there are as many targets."""
         X = validate_data(self, X, dtype=np.float64)
         check_targets(self, X, y)
         return np.asarray(X)
 
     def _prepare_training(
-        self, X: np.ndarray, y: ArrayLike, sample_weight: ArrayLike
+        self, X: np.ndarray, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> TensorTraining:
-        """Return the rows that count, and settle the units of the columns."""
+        """Return the rows of positive weight, standardised, with targets and weights."""
         y, weight, outputs = self._encode_targets(y, prepare_weights(sample_weight, X.shape[0]))
         kept = np.flatnonzero(weight > 0.0)
         rows, count = X[kept], weight[kept]
-        # Only the shares of rows matter to the problem; huge and tiny sums would be lost.
+        # Only relative weights matter; huge and tiny sums of weights would lose digits.
         unit = float(np.mean(count))
         count = count / unit
         frame = np.array([[1.0], [0.0], [1.0]]) * np.ones(X.shape[1])
         if self.standardize:
             frame = _fit_frame(rows, count)
         about = (frame, Inputs.of(self), outputs)
-        return TensorTraining(framed(rows, frame), y[kept], count, unit, kept, len(X), *about)
+        return TensorTraining(apply_frame(rows, frame), y[kept], count, unit, kept, len(X), *about)
 
     def _represent(self, rows: np.ndarray) -> tensor.Representation:
         made = tensor.represent(
@@ -233,19 +231,19 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
             n_components=self.n_components,
             random_state=random_generator(self.random_state),
         )
-        if made.mass < _LITTLE:
+        if made.mass < _LEAST_MASS:
             warn_caller(
-                f"What stands in for the kernel ({made.name!r}) holds {made.mass:.2g} of it on the "
-                "training rows, so that the model is another than that of the kernel. Raise "
+                f"representation={made.name!r} holds only a share of {made.mass:.2g} of the kernel "
+                "on the training rows, so the model differs from that of the whole kernel. Raise "
                 "n_components, lower the degree or sigma, or take fewer columns.",
                 CoarseKernelWarning,
             )
         return made
 
     def _learn(
-        self, made: tensor.Representation, data: TensorTraining, gamma: float, progress: Progress
+        self, made: tensor.Representation, data: TensorTraining, gamma: float, progress: FitTask
     ) -> None:
-        """Solve a problem for every output, and keep what is found."""
+        """Solve the problem of every output, and keep the model."""
         outputs = self._build_outputs(made.contraction, data.y - data.outputs.centre, data.weight)
         fitted: list[OutputSolution] = []
         for output in outputs:
@@ -260,7 +258,7 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
     def _build_outputs(
         self, contraction: dual.Contraction, y: np.ndarray, weight: np.ndarray
     ) -> list[OutputProblem]:
-        """Return the problems of all outputs, in units in which ``gamma`` means the same."""
+        """Return the problems of all outputs, in units that make ``gamma`` comparable."""
         loss = self._loss()
         return [_build_output(contraction, loss, column, weight) for column in y.T]
 
@@ -274,7 +272,7 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         options = self._solver_options()
         found = dual.solve(contraction, output.loss, output.target, gamma, weight=weight, **options)
         p = made.q / (made.q - 1.0)
-        # The logarithm of what the kernel's own features are, beside those of the problem.
+        # The logarithm of the ratio of the kernel's features to those of the problem.
         log_size = made.log_scale + math.log(output.scale) / made.q
         log_unit = math.log(output.unit)
         degree = degree_of(output.loss) or 0
@@ -296,7 +294,7 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         elif not all(one.converged for one in found):
             advice = "Raise max_iter or tol, or lower gamma"
             if worst.iterations < self.max_iter:
-                advice = "Rounding leaves no smaller one: raise tol, or lower gamma"
+                advice = "Rounding allows no smaller gap: raise tol, or lower gamma"
                 if made.name in ("tensor", "low-rank"):
                     advice += ", or set representation to 'features' or 'sampled'"
             warn_caller(
@@ -312,16 +310,16 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         outputs: list[OutputProblem],
         fitted: list[OutputSolution],
     ) -> None:
-        """Keep the model, and what the solver said of it."""
+        """Keep the model and the report of the fit."""
         units = np.array([output.unit for output in outputs])
         alphas = np.stack([one.alpha for one in fitted], axis=1)
         expansion = made.expansion(alphas)
         norms = np.array([one.norm for one in fitted])
         if isinstance(expansion, FeatureExpansion):
-            # Dual variables may be huge beside the sums of features that they make.
+            # More exact than by dual variables, which may be huge next to the weights.
             p = made.q / (made.q - 1.0)
             norms = (np.abs(expansion.weights) ** p).sum(axis=0)
-        # In units of the kernel and the targets as they are.
+        # In units of the unscaled kernel and targets.
         logs = np.log(units) / (made.q - 1.0) - made.q / (made.q - 1.0) * made.log_scale
         whole = np.zeros((data.n_samples, len(fitted)))
         whole[data.kept] = alphas * np.exp(np.clip(logs, -700.0, 700.0))
@@ -342,53 +340,53 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
         )
         if not math.isfinite(self.report_.objective + self.report_.gap):
             raise ValueError(
-                "The kernel of the training rows vanishes beside their targets in the range of "
-                "floats; divide the columns of X by their size, or set standardize=True."
+                "The kernel of the training rows is so small that the objective overflows; divide "
+                "the columns of X by their size, or set standardize=True."
             )
 
-    # --- what is read off the model
+    # --- fitted attributes
 
     def _check_new(self, X: MatrixLike) -> np.ndarray:
-        self._fitted()
+        self._get_model()
         return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
 
     @property
     def kernel_(self) -> TensorKernel:
-        """The kernel, its parameters settled."""
-        kernel: TensorKernel = self._fitted().expansion.kernel
+        """The kernel, with all parameters set."""
+        kernel: TensorKernel = self._get_model().expansion.kernel
         return kernel
 
     @property
     def representation_(self) -> str:
         """How the kernel of the training rows was stored."""
-        return str(self._fitted().representation)
+        return str(self._get_model().representation)
 
     @property
     def dual_coef_(self) -> np.ndarray:
-        """The dual variables, in units of the kernel and the targets."""
-        model = self._fitted()
+        """The dual variables, in units of the unscaled kernel and targets."""
+        model = self._get_model()
         return np.asarray(model.dual_coef[:, 0] if model.outputs.single else model.dual_coef)
 
     @property
     def gamma_raw_(self) -> Any:
-        """What losses count, with targets and the kernel as they are."""
-        return self._reported().facts["gamma_raw"]
+        """The weight of the losses, for unscaled targets and kernel."""
+        return self._get_report().facts["gamma_raw"]
 
     @property
     def kernel_error_(self) -> float:
-        """What any entry of the kernel is off by at most, beside the largest."""
-        return float(self._reported().facts["kernel_error"])
+        """The largest error of an entry of the kernel, relative to the largest entry."""
+        return float(self._get_report().facts["kernel_error"])
 
     @property
     def kernel_mass_(self) -> float:
-        """The part of the kernel of a row with itself that is kept, on average."""
-        return float(self._reported().facts["kernel_mass"])
+        """The mean share of the kernel of a row with itself that is kept."""
+        return float(self._get_report().facts["kernel_mass"])
 
     def features(self, top: int = 20) -> list[FeatureWeight]:
         """Return the features with the largest weights.
 
-        Where there are too many to list, or no end of them, those are looked at that hold most of
-        the kernel on the training rows; ``share`` tells what part of the model each one is.
+        If there are too many to list, or infinitely many, features that hold most of the kernel on
+        the training rows are drawn; ``share`` is the share of each one in the model.
 
         Parameters
         ----------
@@ -402,24 +400,24 @@ class TensorKernelLearner(CheckedParameters, ReportedMixin, CallbackSupportMixin
             in the norm, its ``coefficient`` before the monomial of the standardised columns, and
             its ``share`` of the norm.
         """
-        model = self._fitted()
-        _TOP.check("top", top)
+        model = self._get_model()
+        Whole(least=1).check("top", top)
         return top_features(model, int(top))
 
 
 def _build_output(
-    contraction: dual.Contraction, loss: Any, y: np.ndarray, weight: np.ndarray
+    contraction: dual.Contraction, loss: DualLoss, y: np.ndarray, weight: np.ndarray
 ) -> OutputProblem:
-    """Return one output in its unit, with the scale of its kernel.
+    """Return the problem of one output, with the units of its targets and kernel.
 
-    The scale is that of the kernel's form at the targets, so that at ``gamma = 1`` targets are
-    between nothing and fitted, whatever the units.
+    The kernel is divided by its form at the targets (:eq:`tensor-scale`), so that ``gamma = 1`` is
+    about half-way between zero and a perfect fit, whatever the units.
     """
     unit = 1.0
     if degree_of(loss) is not None:
         largest = float(np.max(np.abs(y), initial=0.0)) or 1.0
         unit = largest * (math.sqrt(float(np.average((y / largest) ** 2, weights=weight))) or 1.0)
-        loss = Frame(np.zeros(1), unit, 2).inside(loss)
+        loss = Frame(np.zeros(1), unit, 2).scale_loss(loss)
     target = y / unit
     size = float(np.sum(weight * target * target))
     weighted = weight * target
@@ -430,16 +428,16 @@ def _build_output(
             "The kernel of the training rows is out of the range of floats; divide the columns of "
             "X by their size, or set standardize=True."
         )
-    # Targets that no feature sees leave nothing but rounding.
+    # For targets that no feature can fit, the form is rounding.
     most = float(np.abs(weighted) @ contraction.diagonal() ** (1.0 / contraction.q))
-    seen = form > contraction.rounding() * most**contraction.q
+    seen = form > contraction.rounding_error() * most**contraction.q
     scale = form / size if size > 0.0 and seen else 1.0
     column = target[:, None]
     return OutputProblem(loss.encode(column, 1, np.zeros_like(column)), loss, unit, scale)
 
 
 def _fit_frame(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return divisors, centres and scales of columns; constant ones are not scaled."""
+    """Return the divisors, centres and scales of columns; constant columns have the scale 1."""
     divisor = np.max(np.abs(X), axis=0)
     divisor = np.where(divisor > 0.0, divisor, 1.0)
     Z = X / divisor
@@ -454,5 +452,5 @@ def _relative_gap(found: dual.DualSolution) -> float:
 
 
 def _exponentiate(log: float) -> float:
-    """Return the exponential, infinity where it is beyond the numbers."""
+    """Return the exponential, or infinity where it overflows."""
     return math.exp(log) if log < 700.0 else math.inf

@@ -23,7 +23,7 @@ from mixnorm.models import BinaryOutputs, NumberOutputs
 
 @dataclass(eq=False, repr=False)
 class TensorRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
-    """Numbers in, numbers out: all but the parameters of the regressors."""
+    """Base of the regressors: the targets are numbers."""
 
     _output_kind = NumberOutputs
     _losses: ClassVar = {name: kind for name, kind in SCALAR.items() if not kind().is_binary}
@@ -44,17 +44,17 @@ class TensorRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
     def _find_middle(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         middle = np.zeros(y.shape[1])
         if self.fit_intercept and self._loss().lipschitz < math.inf:
-            # What a few targets far off do not move.
+            # The median, which a few outliers do not move.
             middle = np.quantile(y, 0.5, axis=0, weights=weight, method="inverted_cdf")
         elif self.fit_intercept:
             middle = np.average(y, axis=0, weights=weight)
-        unit_of(y - middle)  # checks their size
+        unit_of(y - middle)  # raises for targets that are too large
         return np.asarray(middle)
 
     @property
     def intercept_(self) -> Any:
         """The mean of the targets, their median, or zero."""
-        outputs = self._fitted().outputs
+        outputs = self._get_model().outputs
         return float(outputs.centre[0]) if outputs.single else outputs.centre
 
     def predict(self, X: MatrixLike) -> np.ndarray:
@@ -69,17 +69,16 @@ class TensorRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        found: np.ndarray = self._fitted().outputs.labels(self._scores(X))
-        return found
+        return np.asarray(self._get_model().outputs.labels(self._scores(X)))
 
 
 @dataclass(eq=False, repr=False)
 class TensorClassifier(ClassifierFace, TensorKernelLearner):
-    """Labels in, labels out: all but the parameters of the classifiers."""
+    """Base of the classifiers: the targets are labels."""
 
     _output_kind = BinaryOutputs
     _losses: ClassVar = {name: kind for name, kind in SCALAR.items() if kind().is_binary}
-    _loss = TensorKernelLearner._loss  # the mixin before it knows none
+    _loss = TensorKernelLearner._loss  # the mixin, which comes first, has another one
 
     _: KW_ONLY
     loss: Loss = "logistic"
@@ -89,15 +88,10 @@ class TensorClassifier(ClassifierFace, TensorKernelLearner):
         self, y: ArrayLike, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, BinaryOutputs]:
         classes, labels, weight = encode_labels(self, y, weight)
-        outputs = BinaryOutputs(classes, self._loss())
-        return encode_signs(labels, len(classes)), weight, outputs
-
-
-def encode_signs(labels: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return one column of -1 and 1 for two classes, or one for each of more."""
-    if n_classes == 2:
-        return np.where(labels == 1, 1.0, -1.0)[:, None]
-    return np.where(labels[:, None] == np.arange(n_classes), 1.0, -1.0)
+        # One column for two classes, or one for each of more.
+        positive = [1] if len(classes) == 2 else np.arange(len(classes))
+        signs = np.where(labels[:, None] == positive, 1.0, -1.0)
+        return signs, weight, BinaryOutputs(classes, self._loss())
 
 
 @dataclass(eq=False, repr=False)
@@ -109,63 +103,64 @@ class TensorKernelRegressor(TensorRegressor):
     .. math:: \min_w \gamma \sum_i L(y_i, \langle w, \Phi(x_i) \rangle) + \tfrac1p \|w\|_p^p
 
     to a duality gap. Few features have most of the weight, and none has to be computed: for
-    ``q = 4``, :math:`p = 4/3`, the kernel of four rows says all that is asked of them.
+    ``q = 4``, :math:`p = 4/3`, the kernel of four rows replaces them.
 
     Parameters
     ----------
     kernel : TensorKernel, optional
         The kernel, of :mod:`mixnorm.kernels`; all monomials up to degree 2 by default.
     q : float, default=4
-        The dual exponent: an even number, or with features any above 2. The larger, the fewer
-        features have weight.
+        The dual exponent: an even number, or with features any number above 2. With a larger
+        exponent, fewer features have most of the weight.
     gamma : float, default=10.0
-        What losses count, in units in which 1 is between nothing and a perfect fit for any kernel
-        and any data; between 0.01 and 10000 mostly. ``gamma_raw_`` is that of the formula.
+        The weight of the losses, in units in which 1 is about half-way between zero and a perfect
+        fit for any kernel and any data; mostly between 0.01 and 10000. ``gamma_raw_`` is that of
+        the formula.
     loss : str or loss object, default="squared"
         ``"squared"``, ``"huber"``, ``"epsilon_insensitive"``, ``"absolute"``, or an object of
         :mod:`mixnorm.losses`, whose parameters are in units of the targets.
     fit_intercept : bool, default=True
-        Subtract the mean of the targets first (a median, with losses that outliers do not rule).
-        Else the kernel's constant, which is penalised, is all there is.
+        Subtract the mean of the targets first, or their median with losses that are robust to
+        outliers. Otherwise the only constant is that of the kernel, which is penalised.
     standardize : bool, default=True
-        Subtract means of the columns, and divide by their standard deviations.
+        Subtract the means of the columns, and divide by their standard deviations.
     representation : {"auto", "features", "tensor", "sampled", "low-rank"}, default="auto"
         How the kernel is stored. ``"features"``: all features. ``"tensor"``: the kernel of all
-        pairs of pairs of rows. ``"sampled"``: monomials that hold most of the kernel, drawn.
-        ``"low-rank"``: a factor of the kernel of pairs. ``"auto"`` takes what is quickest.
+        pairs of pairs of rows. ``"sampled"``: drawn monomials that hold most of the kernel.
+        ``"low-rank"``: a factor of the kernel of pairs. ``"auto"`` takes the fastest.
     n_components : int, optional
         Most monomials to draw (2000 by default), or columns of a factor (300).
     solver : {"newton", "gradient", "forward-backward"}, default="newton"
-        The last two are the methods of the paper, and slow.
+        The last two are the methods of the paper, which are slower.
     tol : float, default=1e-8
         Relative duality gap to stop at.
     max_iter : int, default=200
-        Most evaluations of the dual; as many again where the solution is sought along smaller
-        values of ``gamma``.
+        Most evaluations of the dual, and as many again if the solver has to follow smaller values
+        of ``gamma``.
     random_state : int, RandomState or None, default=None
-        Where monomials are drawn from.
+        The seed for drawing monomials.
 
     Attributes
     ----------
     representation_ : str
         The representation that was used.
     kernel_ : TensorKernel
-        The kernel, its parameters settled.
+        The kernel, with all parameters set.
     kernel_error_ : float
-        What any entry of the kernel of training rows is off by at most, beside the largest: zero
-        but for ``"sampled"`` and ``"low-rank"``.
+        The largest error of an entry of the kernel of training rows, relative to the largest entry;
+        zero except for ``"sampled"`` and ``"low-rank"``.
     kernel_mass_ : float
-        The part of the kernel of a row with itself that is kept, on average.
+        The mean share of the kernel of a row with itself that is kept.
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         The dual variables :math:`\alpha` of the formula below.
     intercept_ : float or ndarray of shape (n_outputs,)
         The mean of the targets, their median, or zero.
     gamma_raw_ : float or ndarray of shape (n_outputs,)
-        What losses count in the formula above, with targets and the kernel as they are.
+        The weight of the losses in the formula above, for unscaled targets and kernel.
     objective_ : float
-        What was minimised, added up over outputs.
+        The value of the objective, summed over outputs.
     dual_gap_ : float
-        It is at most this much above the optimum.
+        An upper bound on its distance from the optimum.
     n_iter_ : int
         Evaluations of the dual.
     n_features_in_ : int
@@ -181,10 +176,10 @@ class TensorKernelRegressor(TensorRegressor):
     Notes
     -----
     A prediction is :math:`b + \sum K(x_{i_1}, \dots, x_{i_{q-1}}, x) \alpha_{i_1} \cdots
-    \alpha_{i_{q-1}}`, on standardised rows; it is computed by weights of features, where those are
+    \alpha_{i_{q-1}}`, on standardised rows; it is computed from weights of features if these are
     fewer than pairs of rows times columns. An evaluation of the dual takes :math:`n^2 D` products
-    with :math:`D` features, or reads :math:`n^4 / 8` numbers of the tensor. The duality gap is the
-    stopping rule; with ``"low-rank"`` it is one of the problem with the factor.
+    with :math:`D` features, or reads :math:`n^4 / 8` numbers of the tensor. The solver stops on the
+    duality gap; with ``"low-rank"`` it is the gap of the problem with the factor.
 
     References
     ----------
@@ -215,18 +210,19 @@ class TensorKernelClassifier(TensorClassifier):
 
     .. math:: \min_w \gamma \sum_i L(y_i, \langle w, \Phi(x_i) \rangle) + \tfrac1p \|w\|_p^p
 
-    to a duality gap. More classes are told apart one against the rest, on one tensor.
+    to a duality gap. With more classes there is a problem for each one against the rest, all with
+    the same tensor.
 
     Parameters
     ----------
     gamma : float, default=100.0
-        What losses count, in the units of :class:`TensorKernelRegressor`.
+        The weight of the losses, in the units of :class:`TensorKernelRegressor`.
     kernel, q, standardize, representation, n_components, solver, tol, max_iter, random_state
         As in :class:`TensorKernelRegressor`.
     loss : {"logistic", "hinge", "squared_hinge"} or loss object, default="logistic"
-        The loss; the logistic one has probabilities.
+        The loss; only the logistic one gives probabilities.
     class_weight : dict or "balanced", optional
-        What rows of each class count.
+        Weights of the classes, which multiply those of the rows.
 
     Attributes
     ----------
@@ -239,7 +235,7 @@ class TensorKernelClassifier(TensorClassifier):
     dual_coef_ : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
         The dual variables.
     gamma_raw_ : float for two classes, else ndarray of shape (n_classes,)
-        What losses count in the formula above, with the kernel as it is.
+        The weight of the losses in the formula above, for the unscaled kernel.
 
     See Also
     --------
@@ -247,8 +243,8 @@ class TensorKernelClassifier(TensorClassifier):
 
     Notes
     -----
-    There is no free intercept: the constant among the features takes its part. For costs and
-    prediction see :class:`TensorKernelRegressor`.
+    There is no free intercept: the constant feature replaces it. For costs and prediction see
+    :class:`TensorKernelRegressor`.
 
     Examples
     --------

@@ -14,7 +14,7 @@ import numpy as np
 from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines import dual
 from mixnorm.estimators._common.parameters import Folds, Jobs, Scoring, Switch, values_to_try
-from mixnorm.estimators._common.progress import Progress
+from mixnorm.estimators._common.progress import FitTask
 from mixnorm.estimators._common.search import UNFINISHED, RowProblem, SearchedMixin
 from mixnorm.estimators.kernels.inputs import LossWeights
 from mixnorm.estimators.tensor.base import TensorKernelLearner
@@ -26,8 +26,8 @@ from mixnorm.estimators.tensor.learners import (
 )
 from mixnorm.selection import Candidate, FixedScores, SearchResult
 
-# What gammas are tried where a number of them is given.
-_LEAST, _MOST = 1e-2, 1e4
+# The range of values of gamma, where their number is given.
+_SMALLEST_GAMMA, _LARGEST_GAMMA = 1e-2, 1e4
 
 
 class GammaProblem(RowProblem):
@@ -46,7 +46,7 @@ class GammaProblem(RowProblem):
     """
 
     def __init__(
-        self, learner: TensorKernelCV, X: np.ndarray, y: ArrayLike, sample_weight: ArrayLike
+        self, learner: TensorKernelCV, X: np.ndarray, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> None:
         self.data = data = learner._prepare_training(X, y, sample_weight)
         self.made = learner._represent(data.rows)
@@ -54,15 +54,15 @@ class GammaProblem(RowProblem):
         weight, self._places = np.zeros(len(X)), np.full(len(X), -1)
         weight[data.kept] = data.weight
         self._places[data.kept] = np.arange(len(data.kept))
-        super().__init__(learner._plain(learner._kind), X, np.asarray(y), weight)
+        super().__init__(learner._make_learner(learner._kind), X, np.asarray(y), weight)
         self.chains = (len(self.gammas),)
 
-    def fold(self, train: Any, test: Any) -> Callable[[int], Iterator[Candidate]]:
-        """Return what goes along ``gammas``, fitted on the rows ``train``."""
+    def fold(self, train: np.ndarray, test: np.ndarray) -> Callable[[int], Iterator[Candidate]]:
+        """Return a function that yields candidates along ``gammas``, fitted on ``train``."""
         return partial(self._path, train, test)
 
     def _path(self, train: np.ndarray, test: np.ndarray, chain: int) -> Iterator[Candidate]:
-        # The kernel does not have the rows of weight zero.
+        # The kernel leaves out rows of weight zero.
         train, test = (rows[self._places[rows] >= 0] for rows in (train, test))
         learned, held_out = self._places[train], self._places[test]
         y, weight = self.data.y[learned], self.data.weight[learned]
@@ -85,9 +85,9 @@ class GammaProblem(RowProblem):
         for place, output in enumerate(outputs):
             alphas = np.zeros((self.made.contraction.n, len(points)))
             for number, point in enumerate(points):
-                # A row may be in a training part several times.
+                # A row may be in a training fold several times.
                 np.add.at(alphas[:, number], learned, point[place].alpha)
-            # With zeros for the rows that are left out, their scores are predictions.
+            # Held-out rows have zero dual variables, so their scores are predictions.
             found = self.made.contraction.scores(alphas)[held_out] / output.scale
             scores[:, :, place] = found.T * output.unit + middle[place]
         for point, own in zip(points, scores, strict=True):
@@ -99,13 +99,13 @@ class GammaProblem(RowProblem):
 
 
 def _is_complete(point: Sequence[dual.DualSolution]) -> bool:
-    """Tell whether the solutions of all outputs are done."""
+    """Tell whether the solutions of all outputs are complete."""
     return not any(one.interrupted for one in point)
 
 
 @dataclass(eq=False, repr=False)
 class TensorKernelCV(SearchedMixin, TensorKernelLearner):
-    """Adds the search: the kernel is computed once, and every fold goes along ``gammas``."""
+    """Base of the searches: the kernel is computed once, and every fold follows ``gammas``."""
 
     #: The estimator without cross-validation.
     _kind: ClassVar[Any]
@@ -128,20 +128,20 @@ class TensorKernelCV(SearchedMixin, TensorKernelLearner):
         return np.asarray(self.cv_results_["gamma"])
 
     def _list_gammas(self) -> np.ndarray:
-        """Return what is tried, in ascending order."""
+        """Return the values to try, in ascending order."""
         if isinstance(self.gammas, numbers.Integral):
-            return np.geomspace(_LEAST, _MOST, int(self.gammas))
+            return np.geomspace(_SMALLEST_GAMMA, _LARGEST_GAMMA, int(self.gammas))
         return np.sort(np.array(values_to_try(self.gammas, "gammas"), dtype=np.float64))
 
     def _more_columns(self, found: SearchResult) -> dict[str, Any]:
         return {"gamma": found.cv_results["param_gamma"]}
 
     def _search_problem(
-        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> GammaProblem:
         return GammaProblem(self, self._validate(X, y), y, sample_weight)
 
-    def _refit(self, problem: GammaProblem, params: dict[str, Any], progress: Progress) -> None:
+    def _refit(self, problem: GammaProblem, params: dict[str, Any], progress: FitTask) -> None:
         task = progress.task("refit", problem.data.y.shape[1])
         self._learn(problem.made, problem.data, params["gamma"], task)
         task.end(dict)
@@ -151,8 +151,8 @@ class TensorKernelCV(SearchedMixin, TensorKernelLearner):
 class TensorKernelRegressorCV(TensorRegressor, TensorKernelCV):
     """:class:`TensorKernelRegressor` with ``gamma`` chosen by cross-validation.
 
-    The kernel is computed once, for all rows, and so are the units of the columns: no target is
-    used for either. Every fold takes its rows, and goes along the path of ``gammas``.
+    The kernel and the units of the columns are computed once, for all rows; neither depends on the
+    targets. Every fold takes its rows of the kernel, and follows the path of ``gammas``.
 
     Parameters
     ----------
@@ -160,11 +160,11 @@ class TensorKernelRegressorCV(TensorRegressor, TensorKernelCV):
 max_iter, random_state
         As in :class:`TensorKernelRegressor`.
     gammas : int or list of float, default=100
-        Values of ``gamma`` to try; a number of them goes from 0.01 to 10000.
+        Values of ``gamma`` to try, or their number between 0.01 and 10000.
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
     scoring : str or callable, default=None
-        What to maximise; None takes the share of variance explained.
+        The score to maximise; None takes the share of variance explained.
     one_standard_error : bool, default=False
         Choose the smallest value whose mean score is within one standard error of the best, instead
         of the best.
@@ -187,7 +187,7 @@ max_iter, random_state
     best_index_ : int
         Its row in ``cv_results_``.
     n_splits_ : int
-        The number of folds that the choice rests on.
+        The number of folds behind the choice.
     representation_, kernel_, kernel_error_, kernel_mass_, dual_coef_, intercept_, gamma_raw_, \
 objective_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`TensorKernelRegressor`, of the fit on all rows.
@@ -216,11 +216,11 @@ class TensorKernelClassifierCV(TensorClassifier, TensorKernelCV):
 max_iter, random_state
         As in :class:`TensorKernelClassifier`.
     gammas : int or list of float, default=30
-        Values of ``gamma`` to try; a number of them goes from 0.01 to 10000.
+        Values of ``gamma`` to try, or their number between 0.01 and 10000.
     cv : int, splitter or iterable, default=5
         Folds, as in scikit-learn.
     scoring : str or callable, default=None
-        What to maximise; None takes accuracy.
+        The score to maximise; None takes accuracy.
     one_standard_error : bool, default=False
         Choose the smallest value whose mean score is within one standard error of the best, instead
         of the best.

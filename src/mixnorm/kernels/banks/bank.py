@@ -9,21 +9,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mixnorm._array import as_generator
+from mixnorm._array import ArrayLike, MatrixLike, as_generator
 from mixnorm._params import Parameters
 from mixnorm.kernels.banks.build import as_precision, build
 from mixnorm.kernels.banks.fitted import FittedBank
-from mixnorm.kernels.banks.plan import EACH, plan
+from mixnorm.kernels.banks.plan import EACH, make_plan
 from mixnorm.kernels.banks.storage_plan import grams_within
-from mixnorm.kernels.functions.kernels import GaussianKernel, LaplacianKernel
+from mixnorm.kernels.functions.kernels import GaussianKernel, WidthKernel
 from mixnorm.kernels.functions.names import as_kernel
 from mixnorm.kernels.grams.base import Grams
 from mixnorm.kernels.grams.memory import as_bytes
 
 _NORMALIZE = (None, "trace", "unit", "tail")
 _FACTORS = (None, "nystrom", "random")
-_WITH_WIDTH = (GaussianKernel, LaplacianKernel)
-_WIDTHS = (0.1, 1.0, 10.0)
+_DEFAULT_WIDTHS = (0.1, 1.0, 10.0)
 
 
 @dataclass(eq=False)
@@ -33,45 +32,46 @@ class KernelBank(Parameters):
     Parameters
     ----------
     kernels : list or dict
-        Kernels, or what :func:`as_kernel` makes kernels of; or a dictionary from names to these.
+        Kernels, or names and functions that :func:`as_kernel` takes; or a dictionary from names to
+        these.
         Those in a list are parameters with their positions as names, such as ``kernel__0__tau``.
     columns : None, "each", list or dict, default=None
-        The columns that kernels see. None: all. ``"each"``: every column by itself has every
-        kernel, as :meth:`per_feature` makes them. A list with one entry per kernel: None,
+        The columns that kernels compare. None: all. ``"each"``: every kernel on every single
+        column, as in :meth:`per_feature`. A list with one entry per kernel: None,
         positions, names, a slice or a mask. A dictionary from the names of groups to such entries:
         every group then has every kernel, or, if ``kernels`` is a dictionary from the names of
         groups to lists, its own.
     preprocess : None, transformer or dict, default=None
-        What is done to columns first. A transformer is cloned and fitted on the whole table, and
-        ``columns`` choose from what it makes: by position, or by name, where a name also stands
-        for all that was made from an input column or by a part of a ``ColumnTransformer``. A
-        dictionary from the names of groups to transformers, or None, fits each on the columns of
-        its group alone; a group that is one name, not a list, is passed on as one column, as text
-        vectorisers want it.
+        Preparation of the columns. A transformer is cloned and fitted on the whole table, and
+        ``columns`` chooses from its output: by position, or by name, where a name also means all
+        outputs made from an input column or by a part of a ``ColumnTransformer``. A dictionary from
+        the names of groups to transformers, or None, fits each on the columns of its group alone;
+        if a group is one name, not a list, the transformer gets an array of one axis, as text
+        vectorisers need it.
     normalize : None, "trace", "unit" or "tail", default="trace"
         ``"trace"``: kernels are divided by their mean diagonal over the training rows, so that
-        they compete on equal terms; Gaussian and Laplacian kernels stay what they are. ``"unit"``:
-        every kernel is 1 between a row and itself, :math:`k(x, y) / \sqrt{k(x, x) k(y, y)}`; rows
-        that are zero stay so. ``"tail"``: kernels are divided by their tail sum, or by a hundredth
-        of their mean diagonal where that is larger. None: kernels are taken as they are, and large
+        they compete on equal terms; this does not change Gaussian and Laplacian kernels.
+        ``"unit"``: every kernel is 1 between a row and itself, :math:`k(x, y) / \sqrt{k(x, x) k(y,
+        y)}`; zero rows stay zero. ``"tail"``: kernels are divided by their tail sum, or by a
+        hundredth of their mean diagonal if that is larger. None: kernels are not scaled, and large
         ones get most of the weight.
     tail : int, default=8
         The number of eigenvalues that tail sums leave out.
     factors : None, "nystrom" or "random", default=None
-        ``"nystrom"``: kernels are replaced by what they are on the span of ``rank`` training rows,
-        the same for all kernels. ``"random"``: Gaussian and Laplacian kernels are replaced by inner
-        products of ``rank`` random waves.
+        ``"nystrom"``: kernels are replaced by their projections on the span of ``rank`` training
+        rows, the same for all kernels. ``"random"``: Gaussian and Laplacian kernels are replaced by
+        inner products of ``rank`` random waves.
     rank : int or None, default=None
-        The number of these; None for as many as ``memory`` allows, 256 at most.
+        The number of training rows or waves; None for as many as ``memory`` allows, at most 256.
     memory : int or str, default=2**31
         Bytes for kernel matrices or factors, or a text such as ``"4 GiB"``. Matrices that do not
-        fit are computed when they are used. Learners count the sum of the kernels too, and what
-        their machine needs beside it; where that does not fit, or computing takes minutes, they
-        replace kernels by those of ``factors="nystrom"``, with a ``KernelMemoryWarning``.
+        fit are computed at every use. Learners also count the sum of the kernels and the memory of
+        their machine; if all of that does not fit, or if computing takes minutes, they take
+        ``factors="nystrom"`` and give a ``KernelMemoryWarning``.
     dtype : {"float32", "float64"}, default="float32"
         The dtype of kernel matrices. Distances and inner products are always computed in float64.
     random_state : int, None or generator, default=0
-        Draws landmarks and waves.
+        Draws the training rows or the waves of ``factors``.
 
     Notes
     -----
@@ -116,7 +116,7 @@ class KernelBank(Parameters):
         Parameters
         ----------
         preprocess : None, transformer or dict
-            What is done to columns first, as in the class.
+            Preparation of the columns, as in the class.
         groups : dict
             From names to columns: positions, names, a slice or a mask.
         kernels : list or dict, optional
@@ -143,18 +143,18 @@ class KernelBank(Parameters):
     def per_feature(
         cls,
         kernel: Any = "gaussian",
-        widths: Any = None,
+        widths: ArrayLike | None = None,
         *,
         relative: bool = True,
         **other: Any,
     ) -> KernelBank:
-        """Return a bank in which every column by itself has kernels, one per width.
+        """Return a bank with kernels on every single column, one per width.
 
         Parameters
         ----------
         kernel : str, Kernel or list, default="gaussian"
             ``"gaussian"`` (or ``"rbf"``) or ``"laplacian"``, which have widths; or any other
-            kernels, as they are.
+            kernels, without ``widths``.
         widths : float or list of float, optional
             The widths ``tau`` of the kernel; 0.1, 1 and 10 by default.
         relative : bool, default=True
@@ -165,8 +165,8 @@ class KernelBank(Parameters):
 
         Notes
         -----
-        The number of kernels is that of the columns times that of the widths. Nothing is computed
-        before it is used, so that there may be thousands.
+        The number of kernels is the number of columns times the number of widths. Kernels are
+        computed at use, so there may be thousands of them.
 
         Examples
         --------
@@ -177,25 +177,21 @@ class KernelBank(Parameters):
         """
         single = not isinstance(kernel, (list, tuple))
         found = [as_kernel(spec) for spec in ([kernel] if single else kernel)]
-        wide = single and isinstance(kernel, str) and isinstance(found[0], _WITH_WIDTH)
-        if not wide:
-            if widths is not None:
-                raise ValueError(
-                    f"widths={widths!r} go with kernel='gaussian' or 'laplacian', by name; give "
-                    "kernels with their parameters and no widths instead."
-                )
-            return cls(found if not single else [kernel], columns=EACH, **other)
-        kind = type(found[0])
-        taus = as_widths(_WIDTHS if widths is None else widths, "widths")
-        kernels = [kind(tau=tau, relative=relative) for tau in taus]  # type: ignore[call-arg]
-        for made in kernels:
-            made.check()  # type: ignore[attr-defined]
-        return cls(kernels, columns=EACH, **other)
+        if single and isinstance(kernel, str) and isinstance(found[0], WidthKernel):
+            taus = _DEFAULT_WIDTHS if widths is None else widths
+            kernels = make_width_kernels(type(found[0]), taus, relative, "widths")
+            return cls(kernels, columns=EACH, **other)
+        if widths is not None:
+            raise ValueError(
+                f"widths={widths!r} go with kernel='gaussian' or 'laplacian', by name; give "
+                "kernels with their parameters and no widths instead."
+            )
+        return cls([kernel] if single else found, columns=EACH, **other)
 
     @property
     def names(self) -> list[str]:
-        """How to call the kernels, all different; those of one column, where each has them."""
-        return plan(self.kernels, self.columns).names
+        """Names of the kernels, all different; with ``columns="each"`` those of one column."""
+        return make_plan(self.kernels, self.columns).names
 
     def check(self) -> None:
         """Raise a ValueError or TypeError for parameters that are not allowed."""
@@ -203,9 +199,9 @@ class KernelBank(Parameters):
             value = getattr(self, name)
             if not (value is None or isinstance(value, str)) or value not in allowed:
                 raise ValueError(f"{name}={value!r} is not known; choose one of {list(allowed)}.")
-        _whole(self.tail, "tail", 0)
+        _check_whole(self.tail, "tail", 0)
         if self.rank is not None:
-            _whole(self.rank, "rank", 2 if self.factors == "random" else 1)
+            _check_whole(self.rank, "rank", 2 if self.factors == "random" else 1)
         as_bytes(self.memory)
         as_precision(self.dtype)
         as_generator(self.random_state)
@@ -214,7 +210,7 @@ class KernelBank(Parameters):
                 "preprocess is a dictionary of groups, but columns has no groups; give columns as "
                 "a dictionary from the same names, or use KernelBank.from_columns."
             )
-        found = plan(self.kernels, self.columns)
+        found = make_plan(self.kernels, self.columns)
         stray = [
             label
             for label in (self.preprocess if isinstance(self.preprocess, Mapping) else ())
@@ -226,32 +222,32 @@ class KernelBank(Parameters):
                 f"{found.labels}."
             )
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> FittedBank:
+    def fit(
+        self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> FittedBank:
         """Bind the bank to training rows.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Training rows. What is kept of them is copied.
+            Training rows. The bank keeps a copy.
         y : array of shape (n_samples,), optional
-            Handed to the transformers.
+            Targets for the transformers.
         sample_weight : array of shape (n_samples,), optional
-            Positive weights of the rows, in all that is settled from them: widths, mean diagonals,
-            tail sums, landmarks, and transformers that take ``sample_weight``. A row of weight two
-            counts as two rows.
+            Positive weights of the rows for widths, mean diagonals, tail sums, landmarks, and
+            transformers that take ``sample_weight``. A row of weight two counts as two rows.
         """
         self.check()
         return build(self, X, y, sample_weight)
 
     def fit_within(
-        self, X: Any, beside: int, sample_weight: Any = None
+        self, X: MatrixLike, beside: int, sample_weight: np.ndarray | None = None
     ) -> tuple[FittedBank, Grams, str | None]:
-        """Bind the bank to training rows, with the Gram matrices that a machine works on.
+        """Return a fitted bank, its Gram matrices, and a message for the user or None.
 
-        Matrices, and ``beside`` bytes that the machine needs with them, stay within ``memory``.
-        Where they do not fit, they are computed at every use if that is quick. Else kernels are
-        replaced by factors: the bank that is returned has these, and a message for the user says
-        so, which is None otherwise.
+        Matrices, and the ``beside`` bytes that a machine needs with them, stay within ``memory``.
+        Matrices that do not fit are computed at every use, if that is fast. Otherwise kernels are
+        replaced by factors, and the message says so.
         """
         bank = self.fit(X, sample_weight=sample_weight)
         return grams_within(bank, beside, sample_weight, as_generator(self.random_state))
@@ -281,25 +277,27 @@ def gaussian_bank(
     """
     if tau is None:
         tau, relative = (2.0 ** np.arange(-6, 5)).tolist(), True
-    kernels = [GaussianKernel(width, relative) for width in as_widths(tau, "tau")]
-    for kernel in kernels:
-        kernel.check()
-    return KernelBank(kernels, **other)
+    return KernelBank(make_width_kernels(GaussianKernel, tau, relative, "tau"), **other)
 
 
-def as_widths(widths: Any, name: str) -> list[float]:
-    """Return widths as a list of floats."""
+def make_width_kernels(
+    kind: type[WidthKernel], widths: ArrayLike, relative: bool, name: str
+) -> list[WidthKernel]:
+    """Return valid kernels of one kind, one per width; ``name`` is that of the widths."""
     try:
         found = np.atleast_1d(np.asarray(widths, dtype=np.float64))
     except (TypeError, ValueError):
         raise TypeError(f"{name}={widths!r} must be a number or a list of numbers.") from None
     if found.ndim != 1 or len(found) == 0:
         raise ValueError(f"{name}={widths!r} must be a number or a list of at least one.")
-    return [float(width) for width in found]
+    kernels = [kind(tau, relative) for tau in found.tolist()]
+    for kernel in kernels:
+        kernel.check()
+    return kernels
 
 
-def _whole(value: Any, name: str, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name}={value!r} must be a whole number of at least {least}.")
-    if value < least:
-        raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")
+def _check_whole(value: Any, name: str, least: int) -> None:
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or value < least:
+        kind = ValueError if whole else TypeError
+        raise kind(f"{name}={value!r} must be a whole number of at least {least}.")

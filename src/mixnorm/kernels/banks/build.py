@@ -1,4 +1,4 @@
-"""From the plan of a bank and training rows to a fitted bank."""
+"""Fitted banks from the plan of a bank and training rows."""
 
 from __future__ import annotations
 
@@ -7,43 +7,44 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixnorm._array import as_generator
-from mixnorm._distinct import distinct, drawn
+from mixnorm._array import ArrayLike, MatrixLike, as_generator
+from mixnorm._distinct import draw_rows, find_distinct_rows
 from mixnorm.kernels.banks.fitted import FittedBank
-from mixnorm.kernels.banks.inputs import as_table, locate, names_of, select, width_of
-from mixnorm.kernels.banks.plan import Plan
-from mixnorm.kernels.banks.plan import plan as plan_of
+from mixnorm.kernels.banks.inputs import as_input_table, locate, names_of, select, width_of
+from mixnorm.kernels.banks.plan import BankPlan, make_plan
 from mixnorm.kernels.banks.rows import pack, rows_of, shape_of, unpack
 from mixnorm.kernels.functions.base import Kernel
 from mixnorm.kernels.functions.kernels import WidthKernel
-from mixnorm.kernels.functions.metrics import centre_of
+from mixnorm.kernels.functions.metrics import Rows, centre_of
 from mixnorm.kernels.grams.base import as_row_weights
 from mixnorm.kernels.grams.check import block_rows, check_matrices
 from mixnorm.kernels.grams.factors import landmark_maps, random_maps
-from mixnorm.kernels.grams.memory import as_bytes, in_words
+from mixnorm.kernels.grams.memory import as_bytes, format_bytes
 
 if TYPE_CHECKING:
     from mixnorm.kernels.banks.bank import KernelBank
 
-# Features of a kernel, unless more are asked for.
-_RANK = 256
-# The least that a tail sum counts as, beside the mean diagonal.
-_FLOOR = 1e-2
+# Features of a kernel, if the parameter ``rank`` is None.
+_DEFAULT_RANK = 256
+# The least tail sum that a kernel is divided by, in parts of its mean diagonal.
+_LEAST_TAIL_SUM = 1e-2
 
 
-def build(bank: KernelBank, X: Any, y: Any, sample_weight: np.ndarray | None) -> FittedBank:
-    """Return a bank whose parameters are checked, bound to training rows."""
-    X = as_table(X)
+def build(
+    bank: KernelBank, X: MatrixLike, y: ArrayLike | None, sample_weight: ArrayLike | None
+) -> FittedBank:
+    """Return a bank with valid parameters, bound to training rows."""
+    X = as_input_table(X)
     n_features = width_of(X)
     if 0 in X.shape:
         raise ValueError(
             f"X has {X.shape[0]} rows and {n_features} columns; a bank needs one of each at least."
         )
     weight = as_row_weights(sample_weight, X.shape[0])
-    plan, fitted, columns, tables, group_of = _tables(
-        plan_of(bank.kernels, bank.columns), X, y, weight, bank.preprocess
+    plan, fitted, columns, tables, group_of = _prepare_tables(
+        make_plan(bank.kernels, bank.columns), X, y, weight, bank.preprocess
     )
-    rows = _rows(plan, tables, group_of)
+    rows = _prepare_rows(plan, tables, group_of)
     kernels = _fit_kernels(plan.kernels, rows, weight, group_of)
     made = FittedBank(
         names=plan.names,
@@ -53,14 +54,14 @@ def build(bank: KernelBank, X: Any, y: Any, sample_weight: np.ndarray | None) ->
         rows=[pack(table) for table in rows],
         group_of=group_of,
         columns=columns,
-        centres=_centres(kernels, rows, group_of),
+        centres=_compute_centres(kernels, rows, group_of),
         preprocess=fitted,
         n_features_in=n_features,
         feature_names_in=names_of(X),
         precision=as_precision(bank.dtype),
         memory=as_bytes(bank.memory),
     )
-    sizes = _checked_sizes(made, weight)
+    sizes = _measure_diagonals(made, weight)
     if bank.factors is not None:
         add_factors(made, bank.factors, bank.rank, weight, as_generator(bank.random_state))
     _normalize(made, bank.normalize, int(bank.tail), weight, sizes)
@@ -68,9 +69,9 @@ def build(bank: KernelBank, X: Any, y: Any, sample_weight: np.ndarray | None) ->
 
 
 def _fit_kernels(
-    kernels: list[Kernel], rows: list[Any], weight: np.ndarray | None, group_of: list[int]
+    kernels: list[Kernel], rows: list[Rows], weight: np.ndarray | None, group_of: list[int]
 ) -> list[Kernel]:
-    """Return kernels with settled parameters; widths on the same rows share their spread."""
+    """Return kernels with final parameters; relative widths on the same rows share the spread."""
     found: list[Kernel] = []
     spreads: dict[tuple[int, type], float] = {}
     for kernel, group in zip(kernels, group_of, strict=True):
@@ -84,19 +85,21 @@ def _fit_kernels(
     return found
 
 
-def _rows(plan: Plan, tables: list[Any], group_of: list[int]) -> list[Any]:
+def _prepare_rows(plan: BankPlan, tables: list[Any], group_of: list[int]) -> list[Rows]:
     """Return the rows of every group, which must be numbers for kernels of a metric."""
     rows, members = [], [list[int]() for _ in tables]
     for m, group in enumerate(group_of):
         members[group].append(m)
     for own, table in zip(members, tables, strict=True):
-        what = _who(plan.labels[plan.group_of[own[0]]]) if len(tables) > 1 else "X"
+        what = _name_chooser(plan.labels[plan.group_of[own[0]]]) if len(tables) > 1 else "X"
         rows.append(rows_of(table, what, any(plan.kernels[m].metric for m in own)))
     return rows
 
 
-def _centres(kernels: list[Kernel], rows: list[Any], group_of: list[int]) -> list[Any]:
-    """Return what distances are measured from, where Euclidean ones are."""
+def _compute_centres(
+    kernels: list[Kernel], rows: list[Rows], group_of: list[int]
+) -> list[np.ndarray | None]:
+    """Return the centre of each group of columns, for groups with Euclidean distances."""
     near = {
         group
         for kernel, group in zip(kernels, group_of, strict=True)
@@ -105,8 +108,8 @@ def _centres(kernels: list[Kernel], rows: list[Any], group_of: list[int]) -> lis
     return [centre_of(table) if group in near else None for group, table in enumerate(rows)]
 
 
-def _who(label: Any) -> str:
-    """Return who chooses columns, for messages."""
+def _name_chooser(label: object) -> str:
+    """Return a name for what chooses columns, for messages."""
     if label is None:
         return "columns"
     return f"entry {label} of columns" if isinstance(label, int) else f"group {label!r}"
@@ -115,23 +118,24 @@ def _who(label: Any) -> str:
 # --- columns
 
 
-def _tables(
-    plan: Plan, X: Any, y: Any, weight: np.ndarray | None, preprocess: Any
-) -> tuple[Plan, Any, list[Any], list[Any], Any]:
-    """Return the plan, once the number of columns is known, and what comes of it.
+def _prepare_tables(
+    plan: BankPlan, X: Any, y: ArrayLike | None, weight: np.ndarray | None, preprocess: Any
+) -> tuple[BankPlan, Any, list[Any], list[Any], list[int]]:
+    """Return the plan for the columns of ``X``, and the tables that it leads to.
 
-    That is the fitted transformers, where columns are, the tables, and each kernel's table.
+    After the plan come the fitted transformers, the positions of columns by table, the tables, and
+    the number of each kernel's table.
     """
     if isinstance(preprocess, Mapping):
-        return plan, *_tables_by_group(plan, X, y, weight, preprocess)
+        return plan, *_prepare_tables_by_group(plan, X, y, weight, preprocess)
     fitted, Z, names = None, X, names_of(X)
     if preprocess is not None:
         fitted = _clone(preprocess)
-        Z = as_table(_transform(fitted, X, y, weight))
-        names = names_of(Z) or _outputs(fitted)
+        Z = as_input_table(_transform(fitted, X, y, weight))
+        names = names_of(Z) or _get_output_names(fitted)
     width = width_of(Z)
     plan = plan.spread(width, names)
-    whats = [_who(label) for label in plan.labels]
+    whats = [_name_chooser(label) for label in plan.labels]
     made = preprocess is not None
     group_of: list[int] = []
     columns: list[Any] = []
@@ -151,12 +155,16 @@ def _tables(
     return plan, fitted, columns, tables, [group_of[group] for group in plan.group_of]
 
 
-def _tables_by_group(
-    plan: Plan, X: Any, y: Any, weight: np.ndarray | None, preprocess: Mapping[Any, Any]
-) -> tuple[Any, list[Any], list[Any], Any]:
+def _prepare_tables_by_group(
+    plan: BankPlan,
+    X: Any,
+    y: ArrayLike | None,
+    weight: np.ndarray | None,
+    preprocess: Mapping[Any, Any],
+) -> tuple[Any, list[Any], list[Any], list[int]]:
     """Return the same, for transformers that see the columns of their group only."""
     names, width = names_of(X), width_of(X)
-    whats = [_who(label) for label in plan.labels]
+    whats = [_name_chooser(label) for label in plan.labels]
     fitted: list[Any] = []
     columns, tables = [], []
     for label, spec, what in zip(plan.labels, plan.columns, whats, strict=True):
@@ -178,15 +186,15 @@ def _tables_by_group(
 def _clone(transformer: Any) -> Any:
     if getattr(transformer, "transform", None) is None or isinstance(transformer, type):
         raise TypeError(
-            f"preprocess has {transformer!r}, which is no transformer; give an object with fit and "
-            "transform, such as sklearn.preprocessing.StandardScaler(), or None."
+            f"preprocess has {transformer!r}, which is not a transformer; give an object with fit "
+            "and transform, such as sklearn.preprocessing.StandardScaler(), or None."
         )
     from sklearn.base import clone
 
     return clone(transformer)
 
 
-def _transform(transformer: Any, X: Any, y: Any, weight: np.ndarray | None) -> Any:
+def _transform(transformer: Any, X: Any, y: ArrayLike | None, weight: np.ndarray | None) -> Any:
     from sklearn.utils.validation import has_fit_parameter
 
     if weight is not None and has_fit_parameter(transformer, "sample_weight"):
@@ -205,8 +213,8 @@ def _transform(transformer: Any, X: Any, y: Any, weight: np.ndarray | None) -> A
     return found
 
 
-def _outputs(transformer: Any) -> list[str] | None:
-    """Return the names of what a transformer makes, if it knows them."""
+def _get_output_names(transformer: Any) -> list[str] | None:
+    """Return the names of a transformer's output columns; None if it has none."""
     try:
         return [str(name) for name in transformer.get_feature_names_out()]
     except (AttributeError, NotImplementedError, ValueError):
@@ -216,8 +224,8 @@ def _outputs(transformer: Any) -> list[str] | None:
 # --- kernels
 
 
-def _checked_sizes(bank: FittedBank, weight: np.ndarray | None) -> np.ndarray:
-    """Return mean diagonals; raise for kernels that overflow, or functions that are no kernels."""
+def _measure_diagonals(bank: FittedBank, weight: np.ndarray | None) -> np.ndarray:
+    """Return mean diagonals; raise if a kernel overflows, or if a function is not a kernel."""
     limit = float(np.finfo(bank.dtype).max)
     sizes = np.empty(len(bank.kernels))
     for m, kernel in enumerate(bank.kernels):
@@ -249,21 +257,21 @@ def _normalize(
     weight: np.ndarray | None,
     sizes: np.ndarray,
 ) -> None:
-    """Set the factors by which kernels are multiplied."""
+    """Set the scales of kernels."""
     if normalize not in ("trace", "tail"):
         return
-    bank.scales = _inverse(sizes)
+    bank.scales = _invert_sizes(sizes)
     if normalize == "tail":
-        grams = bank.grams()  # of about one, whatever the units of the data
-        least = _FLOOR * np.average(grams.diagonals(), axis=1, weights=weight)
-        factors = _inverse(np.maximum(grams.tail_sums(tail, weight), least))
+        grams = bank.grams()  # entries of about one, whatever the units of the data
+        least = _LEAST_TAIL_SUM * np.average(grams.diagonals(), axis=1, weights=weight)
+        factors = _invert_sizes(np.maximum(grams.tail_sums(tail, weight), least))
         bank.scales = bank.scales * factors
         grams.rescale(factors.astype(bank.dtype), bank._evaluator)
         bank._kept["grams"] = grams
 
 
-def _inverse(sizes: np.ndarray) -> np.ndarray:
-    """Return the inverse of sizes; a kernel that is zero stays what it is."""
+def _invert_sizes(sizes: np.ndarray) -> np.ndarray:
+    """Return the inverse of sizes; a kernel that is zero is not scaled."""
     return np.asarray(1.0 / np.where(sizes > np.finfo(np.float64).tiny, sizes, 1.0))
 
 
@@ -277,22 +285,22 @@ def add_factors(
     weight: np.ndarray | None,
     generator: np.random.Generator,
 ) -> None:
-    """Add to a bank what makes features."""
-    first, which = distinct([unpack(packed) for packed in bank.rows])
-    rank = _affordable(bank, factors, rank, len(first))
+    """Add factors to a bank: landmarks or random frequencies, and the maps to features."""
+    first, which = find_distinct_rows([unpack(packed) for packed in bank.rows])
+    rank = _choose_rank(bank, factors, rank, len(first))
     bank.factors = factors
     if factors == "random":
         widths = {group: shape_of(packed)[1] for group, packed in enumerate(bank.rows)}
         bank.maps, bank.map_of = random_maps(bank._exact, widths, rank, generator)
         return
-    chosen = first[drawn(np.bincount(which, weights=weight), rank, generator)]
+    chosen = first[draw_rows(np.bincount(which, weights=weight), rank, generator)]
     bank.landmarks = [pack(unpack(packed)[chosen]) for packed in bank.rows]
     bank.maps = landmark_maps(bank._exact, bank._landmark_side)
     bank.map_of = list(range(bank.n_kernels))
 
 
-def _affordable(bank: FittedBank, factors: str, rank: int | None, n_distinct: int) -> int:
-    """Return the number of features of a kernel, as far as distinct rows and memory allow."""
+def _choose_rank(bank: FittedBank, factors: str, rank: int | None, n_distinct: int) -> int:
+    """Return the number of features of a kernel; distinct rows and memory limit it."""
     n, n_kernels = bank.n_samples, bank.n_kernels
     column = bank.dtype.itemsize * n * n_kernels
     least = 2 if factors == "random" else 1
@@ -301,10 +309,10 @@ def _affordable(bank: FittedBank, factors: str, rank: int | None, n_distinct: in
     if most < wanted:
         raise ValueError(
             f"factors of rank {wanted} of {n_kernels} kernels on {n} rows need "
-            f"{in_words(column * wanted)}, more than memory={in_words(bank.memory)}. Raise memory"
-            f"{', use fewer kernels' if rank is None else ', lower rank'} or give fewer rows."
+            f"{format_bytes(column * wanted)}, more than memory={format_bytes(bank.memory)}. Raise "
+            f"memory{', use fewer kernels' if rank is None else ', lower rank'} or give fewer rows."
         )
-    return max(least, min(n_distinct, _RANK, most)) if rank is None else wanted
+    return max(least, min(n_distinct, _DEFAULT_RANK, most)) if rank is None else wanted
 
 
 def as_precision(dtype: Any) -> str:

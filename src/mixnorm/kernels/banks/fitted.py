@@ -9,22 +9,40 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm._linear import linear_scores
 from mixnorm.kernels.banks.fitted_check import check_fitted_bank
-from mixnorm.kernels.banks.inputs import aligned, select
-from mixnorm.kernels.banks.rows import below, like, pack, rows_of, shape_of, unpack
+from mixnorm.kernels.banks.inputs import align_columns, select
+from mixnorm.kernels.banks.rows import (
+    Packed,
+    append_rows,
+    convert_like,
+    pack,
+    rows_of,
+    shape_of,
+    unpack,
+)
 from mixnorm.kernels.functions.evaluate import Evaluator, Side, block_entries
 from mixnorm.kernels.functions.kernels import check_not_negative
 from mixnorm.kernels.functions.metrics import Points
-from mixnorm.kernels.grams.base import Grams, as_table, as_weights, kernels_of, places
+from mixnorm.kernels.grams.base import (
+    DType,
+    Grams,
+    Index,
+    as_kernel_numbers,
+    as_positions,
+    as_table,
+    as_weights,
+    list_positions,
+)
 from mixnorm.kernels.grams.factors import (
     FactorGrams,
     landmark_features,
-    parts_of,
     random_features,
+    split_columns,
 )
-from mixnorm.kernels.grams.lazy import compute, grams_of
-from mixnorm.kernels.grams.memory import in_words
+from mixnorm.kernels.grams.lazy import compute_matrices, grams_of
+from mixnorm.kernels.grams.memory import format_bytes
 from mixnorm.kernels.grams.sketch import Sketch, sketch_of
 from mixnorm.kernels.grams.stack import KernelStack
 
@@ -36,23 +54,23 @@ class FittedBank:
     Attributes
     ----------
     names : list of str
-        How to call the kernels.
+        The names of the kernels.
     kernels : list of Kernel
         The kernels, with absolute widths.
     scales : array of shape (n_kernels,)
-        What each kernel is multiplied by.
+        The factor of each kernel.
     unit : bool
         Whether every kernel is 1 between a row and itself.
     rows : list
-        The training rows, as each group of columns has them: arrays, or the parts of a CSR matrix.
+        The training rows by group of columns: arrays, or the parts of CSR matrices.
     group_of : list of int
         The group of columns of each kernel.
     columns : list
-        Where the columns of each group are: None for all, a position, or positions.
+        The positions of each group's columns: None for all, a position, or an array.
     centres : list
-        What each group's distances are measured from, or None.
+        The centre that is subtracted from each group's rows before distances, or None.
     preprocess : transformer, list of them by group, or None
-        What makes the columns.
+        The fitted transformers that make the columns.
     n_features_in : int
         Number of columns of the training rows, before they are preprocessed.
     feature_names_in : list of str or None
@@ -62,11 +80,11 @@ class FittedBank:
     memory : int
         Bytes for kernel matrices.
     factors : None, "nystrom" or "random"
-        How kernels are factored.
+        The kind of factors of the kernels.
     landmarks : list
         The rows of the landmarks, by group.
     maps : list of array
-        What makes features: of kernels at the landmarks, or of columns.
+        The maps that make features, from kernels at the landmarks or from columns.
     map_of : list of int
         The map of each kernel.
 
@@ -136,9 +154,9 @@ class FittedBank:
     def grams(self, *, partly: bool = True) -> Grams:
         """Return the Gram matrices of the training rows.
 
-        They are stored where they fit into ``memory``, a :class:`KernelStack`; else as many as fit
-        are, or none unless ``partly``, and the others are computed at every use. With ``factors``,
-        their factors are stored.
+        If they fit into ``memory``, they are stored as a :class:`KernelStack`. If not, as many as
+        fit are stored with ``partly``, otherwise none, and the rest is computed at every use. With
+        ``factors``, their factors are stored.
         """
         ready: Grams | None = self._kept.pop("grams", None)
         if ready is not None:
@@ -151,14 +169,14 @@ class FittedBank:
     def gram(self, kernel: int) -> np.ndarray:
         """Return the Gram matrix of one kernel in float64, whatever the dtype of the bank."""
         if self.factors is not None:
-            (phi,) = parts_of(*self._features(self._side, [kernel]))
+            (phi,) = split_columns(*self._features(self._side, [kernel]))
             wide = phi.astype(np.float64)
             return np.asarray(wide @ wide.T)
         evaluator = replace(self._evaluator, dtype=np.dtype(np.float64))
-        return np.asarray(compute(evaluator, self._side, [kernel], self.memory)[0])
+        return np.asarray(compute_matrices(evaluator, self._side, [kernel], self.memory)[0])
 
     def sketch(self, weight: np.ndarray, rank: int) -> Sketch:
-        """Return stand-ins of low rank for all kernels on the training rows.
+        """Return low-rank stand-ins for all kernels on the training rows.
 
         Parameters
         ----------
@@ -169,22 +187,22 @@ class FittedBank:
         """
         return sketch_of(self._evaluator, self._side, weight, rank, np.random.default_rng(0))
 
-    def _grams_of_rows(self, partly: bool, rows: Any) -> Grams:
+    def _grams_of_rows(self, partly: bool, rows: Index) -> Grams:
         return self.take(rows).grams(partly=partly)
 
-    def take(self, rows: Any) -> FittedBank:
+    def take(self, rows: Index) -> FittedBank:
         """Return the bank with some of the training rows only, as prediction needs them."""
-        index = np.arange(self.n_samples)[places(rows, self.n_samples, "rows")]
+        index = list_positions(as_positions(rows, self.n_samples, "rows"))
         return replace(self, rows=[pack(unpack(packed)[index]) for packed in self.rows])
 
-    def rebased(self, X: Any) -> FittedBank:
+    def replace_rows(self, X: MatrixLike) -> FittedBank:
         """Return the bank with other rows in place of its own; widths and scales stay."""
         points = self._side_of(X, range(self.n_kernels)).points
         return replace(self, rows=[pack(points[group].X) for group in range(len(self.rows))])
 
     def only(self, which: Sequence[int]) -> FittedBank:
-        """Return the bank with some of its kernels only, and the columns that these see."""
-        index = kernels_of(which, self.n_kernels)
+        """Return the bank with some of its kernels only, and the columns of these."""
+        index = as_kernel_numbers(which, self.n_kernels)
         groups = sorted({self.group_of[m] for m in index})
         maps = list(dict.fromkeys(self.map_of[m] for m in index)) if self.map_of else []
         by_group: dict[str, Any] = {
@@ -203,11 +221,11 @@ class FittedBank:
             **by_group,
         )
 
-    def append(self, X: Any) -> FittedBank:
+    def append(self, X: MatrixLike) -> FittedBank:
         """Return the bank with further training rows; widths and scales stay as they are."""
         added = self._side_of(X, range(self.n_kernels)).points
         rows = [
-            pack(below(unpack(packed), added[group].X)) if group in added else packed
+            pack(append_rows(unpack(packed), added[group].X)) if group in added else packed
             for group, packed in enumerate(self.rows)
         ]
         return replace(self, rows=rows)
@@ -215,11 +233,11 @@ class FittedBank:
     # --- between new rows and training rows
 
     def combine(
-        self, X: Any, weights: Any, support: Any = None, *, dtype: Any = None
+        self, X: MatrixLike, weights: ArrayLike, support: Index = None, *, dtype: DType = None
     ) -> np.ndarray:
         """Return the weighted sum of the kernels between new rows and training rows.
 
-        Kernels of weight zero are not computed, the others some rows at a time.
+        Kernels of weight zero are not computed. The others are computed some rows at a time.
 
         Parameters
         ----------
@@ -230,19 +248,19 @@ class FittedBank:
         support : slice, positions or mask, optional
             The training rows to compare with; all by default.
         dtype : dtype, optional
-            Of the sum; that of the bank by default.
+            The dtype of the sum; that of the bank by default.
 
         Returns
         -------
         array of shape (n_new, n_support)
-            With ``factors``, of the kernels as they are factored.
+            With ``factors``, the sum of the factored kernels.
         """
         dtype = np.dtype(dtype or self.dtype)
         scales = as_weights(weights, self.n_kernels, dtype)
         which = np.flatnonzero(scales).tolist()
         right = self._side
         if support is not None:
-            right = right.part(places(support, self.n_samples, "support"))
+            right = right.part(as_positions(support, self.n_samples, "support"))
         left = self._side_of(X, which)
         total = np.zeros((left.n_rows, right.n_rows), dtype=dtype)
         for rows, m, block in self._blocks(left, right, which, dtype):
@@ -250,8 +268,10 @@ class FittedBank:
             total[rows] += block
         return total
 
-    def products(self, X: Any, blocks: Sequence[np.ndarray], *, sizes: bool = False) -> np.ndarray:
-        """Return the sum of every kernel between new and training rows, times a table of its own.
+    def products(
+        self, X: MatrixLike, blocks: Sequence[np.ndarray], *, sizes: bool = False
+    ) -> np.ndarray:
+        """Return the sum over kernels between new and training rows, each times its own table.
 
         Parameters
         ----------
@@ -260,12 +280,12 @@ class FittedBank:
         blocks : list of array of shape (n_samples, n_outputs)
             One per kernel.
         sizes : bool, default=False
-            Add a last column: the largest sum of magnitudes that any of the others is made of.
+            Add a last column: the largest sum of magnitudes of terms in any of the other columns.
 
         Returns
         -------
         array of shape (n_new, n_outputs), or one column more with ``sizes``
-            In the dtype of the bank. With ``factors``, of the kernels as they are factored.
+            In the dtype of the bank. With ``factors``, the sum over the factored kernels.
         """
         which = range(self.n_kernels)
         tables = [as_table(block, self.n_samples, self.dtype) for block in blocks]
@@ -273,7 +293,9 @@ class FittedBank:
         k = tables[0].shape[1]
         total = np.zeros((left.n_rows, k + sizes), dtype=self.dtype)
         if self.factors is not None:
-            some, others = (parts_of(*self._features(side, which)) for side in (left, self._side))
+            some, others = (
+                split_columns(*self._features(side, which)) for side in (left, self._side)
+            )
             for phi, psi, table in zip(some, others, tables, strict=True):
                 _add_products(total, phi, psi.T @ table)
             return total
@@ -281,10 +303,10 @@ class FittedBank:
             _add_products(total[rows], block, tables[m])
         return total
 
-    def between(self, X: Any) -> KernelStack:
+    def between(self, X: MatrixLike) -> KernelStack:
         """Return all kernels between new rows and training rows: ``(n_new, n_samples)`` each.
 
-        With ``factors``, the kernels as they are factored.
+        With ``factors`` these are the factored kernels.
         """
         which = range(self.n_kernels)
         left = self._side_of(X, which)
@@ -293,8 +315,9 @@ class FittedBank:
         if needed > self.memory:
             raise ValueError(
                 f"{self.n_kernels} kernels between {left.n_rows} new rows and {self.n_samples} "
-                f"training rows need {in_words(needed)}, more than memory={in_words(self.memory)}. "
-                "Give fewer rows at a time, use combine, or raise memory."
+                f"training rows need {format_bytes(needed)}, more than "
+                f"memory={format_bytes(self.memory)}. Give fewer rows at a time, use combine, or "
+                "raise memory."
             )
         matrices = np.empty(shape, dtype=self.dtype)
         for rows, m, block in self._blocks(left, self._side, which, self.dtype):
@@ -302,25 +325,27 @@ class FittedBank:
         return KernelStack._of(matrices, False)
 
     def features(
-        self, X: Any, which: Sequence[int] | None = None, *, dtype: Any = None
+        self, X: MatrixLike, which: Index = None, *, dtype: DType = None
     ) -> list[np.ndarray]:
         """Return the features of new rows, ``(n_new, rank)`` for each kernel in ``which``.
 
-        Inner products of features are the kernels as they are factored. Their ``dtype`` is that of
-        the bank by default.
+        Inner products of features are the factored kernels. Their ``dtype`` is that of the bank by
+        default.
         """
         if self.factors is None:
             raise ValueError(
-                "this bank has no factors, and so no features; set factors='nystrom' or "
+                "this bank has no factors and therefore no features; set factors='nystrom' or "
                 "factors='random' in the KernelBank."
             )
-        index = np.arange(self.n_kernels)[places(which, self.n_kernels, "which")].tolist()
+        index = as_kernel_numbers(which, self.n_kernels)
         distinct = list(dict.fromkeys(index))
-        features = parts_of(*self._features(self._side_of(X, distinct), distinct, dtype))
+        features = split_columns(*self._features(self._side_of(X, distinct), distinct, dtype))
         by_kernel = dict(zip(distinct, features, strict=True))
         return [by_kernel[m] for m in index]
 
-    def feature_products(self, X: Any, which: Sequence[int], table: np.ndarray) -> np.ndarray:
+    def feature_products(
+        self, X: MatrixLike, which: Sequence[int], table: np.ndarray
+    ) -> np.ndarray:
         """Return the features of new rows, side by side, times a table.
 
         The values of a kernel at the landmarks are multiplied by its map times its part of the
@@ -339,8 +364,8 @@ class FittedBank:
         Returns
         -------
         array of shape (n_new, n_outputs + 1)
-            In double precision. The last column is the largest sum of magnitudes that any of the
-            others is made of.
+            In double precision. The last column is the largest sum of magnitudes of terms in any of
+            the other columns.
         """
         index = [int(m) for m in which]
         left = self._side_of(X, index)
@@ -363,23 +388,21 @@ class FittedBank:
         double = 2 if self.factors == "random" else 1  # cosines and sines
         return [double * self.maps[self.map_of[m]].shape[1] for m in which]
 
-    def cost(self, weights: Any, n_support: int) -> dict[str, int]:
-        """Return what a model with these kernels takes, about.
+    def cost(self, weights: ArrayLike, n_support: int) -> dict[str, int]:
+        """Return about how much memory and work a model with these kernels takes.
 
         Parameters
         ----------
         weights : array of shape (n_kernels,)
             The weights of the kernels; those of weight zero cost nothing.
         n_support : int
-            Number of training rows that new rows are compared with. With ``factors`` there are
-            none.
+            Number of training rows that new rows are compared with; ignored with ``factors``.
 
         Returns
         -------
         dict
             ``kernels`` and ``support``, the numbers of both; ``floats`` to store; and
-            ``multiplications`` to compare one new row with all of the support, or to turn it into
-            features.
+            ``multiplications`` to compare one new row with the support, or to compute its features.
         """
         which = np.flatnonzero(as_weights(weights, self.n_kernels, np.float64)).tolist()
         groups = {self.group_of[m] for m in which}
@@ -402,7 +425,7 @@ class FittedBank:
 
     @cached_property
     def _kept(self) -> dict[str, Any]:
-        """What was computed on the way, and is given away once."""
+        """Gram matrices from normalisation, which the next call of :meth:`grams` hands out."""
         return {}
 
     @property
@@ -413,28 +436,30 @@ class FittedBank:
 
     @property
     def _exact(self) -> Evaluator:
-        """The kernels before they are scaled, in float64: what factors are made of."""
+        """The kernels in float64 without their scales, from which factors are made."""
         ones = np.ones(self.n_kernels)
         return replace(self._evaluator, scales=ones, dtype=np.dtype(np.float64))
 
     @cached_property
     def _side(self) -> Side:
-        return self._ready(dict(enumerate(self.rows)), self.n_samples, np.arange(self.n_samples))
+        return self._make_side(
+            dict(enumerate(self.rows)), self.n_samples, np.arange(self.n_samples)
+        )
 
     @cached_property
     def _landmark_side(self) -> Side:
         n_rows = shape_of(self.landmarks[0])[0]
-        return self._ready(dict(enumerate(self.landmarks)), n_rows, None)
+        return self._make_side(dict(enumerate(self.landmarks)), n_rows, None)
 
-    def _ready(self, packed: dict[int, Any], n_rows: int, index: np.ndarray | None) -> Side:
+    def _make_side(self, packed: dict[int, Packed], n_rows: int, index: np.ndarray | None) -> Side:
         points = {
             group: Points(unpack(rows), self.centres[group]) for group, rows in packed.items()
         }
         return self._evaluator.side(points, n_rows, range(self.n_kernels), index)
 
-    def _side_of(self, X: Any, which: Sequence[int]) -> Side:
-        """Return new rows, with what the kernels in ``which`` need of them."""
-        X = aligned(X, self.n_features_in, self.feature_names_in)
+    def _side_of(self, X: MatrixLike, which: Sequence[int]) -> Side:
+        """Return new rows, prepared for the kernels in ``which``."""
+        X = align_columns(X, self.n_features_in, self.feature_names_in)
         n_rows, whole = X.shape[0], None
         if self.preprocess is not None and not isinstance(self.preprocess, list):
             whole = self.preprocess.transform(X) if which else None
@@ -445,7 +470,7 @@ class FittedBank:
                 table = self.preprocess[group].transform(table)
             metrics = [self.kernels[m].metric for m in which if self.group_of[m] == group]
             known = self._side.points[group].X
-            rows = like(rows_of(table, "X", any(metrics)), known)
+            rows = convert_like(rows_of(table, "X", any(metrics)), known)
             if rows.shape[1] != known.shape[1]:
                 raise ValueError(
                     f"the preprocess transformer makes {rows.shape[1]} columns of these rows, but "
@@ -461,7 +486,7 @@ class FittedBank:
     ) -> Iterator[tuple[slice, int, np.ndarray]]:
         """Yield rows of ``left``, a kernel, and the kernel of these and ``right``.
 
-        With ``factors``, the kernels as they are factored.
+        With ``factors`` these are the factored kernels.
         """
         if self.factors is None:
             evaluator = replace(self._evaluator, dtype=dtype)
@@ -469,17 +494,19 @@ class FittedBank:
                 left, right, which, block_entries(self.memory, right.n_rows)
             )
             return
-        some, others = (parts_of(*self._features(side, which, dtype)) for side in (left, right))
+        some, others = (
+            split_columns(*self._features(side, which, dtype)) for side in (left, right)
+        )
         for m, phi, psi in zip(which, some, others, strict=True):
             yield slice(None), m, phi @ psi.T
 
     def _features(
-        self, side: Side, which: Sequence[int], dtype: Any = None
+        self, side: Side, which: Sequence[int], dtype: DType = None
     ) -> tuple[np.ndarray, list[int]]:
-        """Return the features of rows for some kernels side by side, and how many each has."""
+        """Return the features of rows for some kernels side by side, and the rank of each."""
         ranks = self.ranks(which)
         columns = np.empty((side.n_rows, sum(ranks)), dtype=dtype or self.dtype)
-        features = parts_of(columns, ranks)
+        features = split_columns(columns, ranks)
         places = dict(zip(which, features, strict=True))
         roots = np.sqrt(self.scales)
         if self.factors == "random":
@@ -490,7 +517,7 @@ class FittedBank:
 
 
 def _add_products(total: np.ndarray, block: np.ndarray, table: np.ndarray) -> None:
-    """Add a product, and sums of magnitudes where ``total`` has a column for these."""
+    """Add a product, and sums of magnitudes if ``total`` has a column for them."""
     k = table.shape[1]
     total[:, :k] += linear_scores(block, table, np.zeros(1))
     if total.shape[1] > k:

@@ -1,8 +1,8 @@
-"""Whether a fitted bank that comes from a file can be used."""
+"""Checks of a fitted bank that comes from a file."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +22,9 @@ def check_fitted_bank(bank: FittedBank) -> None:
         _require(len(getattr(bank, name)) == n_kernels, f"{name} has not one entry per kernel")
     for name in ("columns", "centres"):
         _require(len(getattr(bank, name)) == n_groups, f"{name} has not one entry per group")
-    _require(all(isinstance(kernel, Kernel) for kernel in bank.kernels), "a kernel is none")
+    _require(
+        all(isinstance(kernel, Kernel) for kernel in bank.kernels), "a kernel is of another type"
+    )
     _require(
         not any(getattr(kernel, "relative", False) for kernel in bank.kernels),
         "a kernel has a relative width",
@@ -74,6 +76,7 @@ def _check_groups(bank: FittedBank) -> None:
 
 
 def _check_columns(bank: FittedBank, group: int, width: int) -> None:
+    """Check the positions of the columns of a group."""
     where = bank.columns[group]
     if type(where) is int:
         where = np.asarray([where])
@@ -93,7 +96,7 @@ def _check_columns(bank: FittedBank, group: int, width: int) -> None:
 
 
 def _check_factors(bank: FittedBank) -> None:
-    """Check what makes features."""
+    """Check the landmarks and maps that make features."""
     if bank.factors is None:
         _require(not (bank.landmarks or bank.maps or bank.map_of), "a bank has stray factors")
         return
@@ -118,7 +121,7 @@ def _check_factors(bank: FittedBank) -> None:
         _require(len(bank.maps[place]) == size, "a map does not fit what it is applied to")
 
 
-def _is_floats(part: Any, ndim: int) -> bool:
+def _is_floats(part: object, ndim: int) -> bool:
     return (
         isinstance(part, np.ndarray)
         and part.ndim == ndim

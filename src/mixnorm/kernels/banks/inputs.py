@@ -1,4 +1,4 @@
-"""From a table to the columns that each group of kernels sees."""
+"""Columns of a table: how groups of kernels choose them, and how they are selected."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import is_sparse
+from mixnorm._array import MatrixLike, is_sparse
 
-#: Where a group's columns are: all of them, one (passed on as one), or several.
+#: Where a group's columns are: all of them, one (selected as an array of one axis), or several.
 Where = int | np.ndarray | None
 
 
-def names_of(X: Any) -> list[str] | None:
-    """Return the names of the columns of a data frame; None where they are not all texts."""
+def names_of(X: object) -> list[str] | None:
+    """Return the names of the columns of a data frame; None unless all are strings."""
     columns = getattr(X, "columns", None)
     if columns is None:
         return None
@@ -23,8 +23,8 @@ def names_of(X: Any) -> list[str] | None:
     return names if all(isinstance(name, str) for name in names) else None
 
 
-def width_of(X: Any) -> int:
-    """Return the number of columns of a table, having made sure that it is one."""
+def width_of(X: object) -> int:
+    """Return the number of columns of a table; raise a ValueError if ``X`` is not a table."""
     shape = getattr(X, "shape", None)
     if shape is None or len(shape) != 2:
         got = f"shape {tuple(shape)}" if shape is not None else f"type {type(X).__name__}"
@@ -35,8 +35,8 @@ def width_of(X: Any) -> int:
     return int(shape[1])
 
 
-def as_table(X: Any) -> Any:
-    """Return what can be selected from by columns: lists become arrays."""
+def as_input_table(X: Any) -> Any:
+    """Return a table whose columns can be selected; lists become arrays."""
     if getattr(X, "shape", None) is not None:
         return X.tocsr() if is_sparse(X) else X
     if isinstance(X, (list, tuple)):
@@ -48,7 +48,7 @@ def as_table(X: Any) -> Any:
 
 
 def select(X: Any, where: Where) -> Any:
-    """Return some columns of a table: one alone has one axis."""
+    """Return some columns of a table; a single position gives an array of one axis."""
     if where is None:
         return X
     by_position = getattr(X, "iloc", None)
@@ -61,16 +61,16 @@ def select(X: Any, where: Where) -> Any:
     return X[:, where]
 
 
-def aligned(X: Any, n_features: int, names: Sequence[str] | None) -> Any:
+def align_columns(X: MatrixLike, n_features: int, names: Sequence[str] | None) -> Any:
     """Return new rows with the columns of the training rows, by name where both have names."""
-    X = as_table(X)
+    X = as_input_table(X)
     given = names_of(X)
     if names is not None and given is not None and list(names) != given:
         missing = [name for name in names if name not in given]
         if missing:
             raise ValueError(
                 f"X has no column {missing[0]!r}, which the training rows had; it has "
-                f"{_listing(given)}. Give the same columns."
+                f"{_list_first(given)}. Give the same columns."
             )
         X = X[list(names)]
     if width_of(X) != n_features:
@@ -84,7 +84,7 @@ def aligned(X: Any, n_features: int, names: Sequence[str] | None) -> Any:
 def locate(
     spec: Any, names: Sequence[str] | None, n_columns: int, what: str, made: bool = False
 ) -> Where:
-    """Return where the columns are that a specification chooses.
+    """Return the positions of the columns that a specification chooses.
 
     Parameters
     ----------
@@ -93,11 +93,11 @@ def locate(
     names : list of str or None
         The names of the columns, if they have any.
     n_columns : int
-        How many there are.
+        Number of columns.
     what : str
-        Who chooses, for messages.
+        The chooser, for messages.
     made : bool
-        The columns come from a transformer: a name stands for all that were made from it.
+        Whether a transformer made the columns; a name then means all columns made from it.
 
     Examples
     --------
@@ -155,8 +155,8 @@ def _by_list(
     kinds = (bool, np.bool_, str)
     if any(isinstance(item, kinds) or not isinstance(item, numbers.Integral) for item in items):
         raise TypeError(
-            f"{what} chooses columns by {_listing(items)}; give either positions, or names, or one "
-            "truth value per column."
+            f"{what} chooses columns by {_list_first(items)}; give either positions, or names, or "
+            "one truth value per column."
         )
     return _by_position(np.asarray(items, dtype=np.intp), n_columns, what)
 
@@ -172,7 +172,7 @@ def _by_position(places: np.ndarray, n_columns: int, what: str) -> np.ndarray:
 
 
 def _by_name(name: str, names: Sequence[str] | None, what: str, made: bool) -> list[int]:
-    """Return the positions of a name; several only if columns were made from it."""
+    """Return the position of a name, or those of all columns made from it."""
     if names is None:
         source = "the preprocess transformer names no outputs" if made else "X has no column names"
         raise ValueError(
@@ -181,19 +181,19 @@ def _by_name(name: str, names: Sequence[str] | None, what: str, made: bool) -> l
         )
     found = [place for place, known in enumerate(names) if known == name]
     if not found and made:
-        found = [place for place, known in enumerate(names) if _made_from(known, name)]
+        found = [place for place, known in enumerate(names) if _belongs_to(known, name)]
     if not found:
         raise ValueError(
-            f"{what} chooses the unknown column {name!r}; the columns are {_listing(names)}."
+            f"{what} chooses the unknown column {name!r}; the columns are {_list_first(names)}."
         )
     return found
 
 
-def _made_from(output: str, name: str) -> bool:
-    """Tell whether a transformer's output belongs to an input column, or to a transformer.
+def _belongs_to(output: str, name: str) -> bool:
+    """Tell whether a transformer made an output from an input column, or has this name itself.
 
-    scikit-learn joins the transformer and the input by two underscores, and an input and what was
-    made from it by one.
+    scikit-learn joins the names of a transformer and an input by two underscores, and those of an
+    input and an output made from it by one.
     """
     own = output.partition("__")[2] or output
     return (
@@ -203,7 +203,7 @@ def _made_from(output: str, name: str) -> bool:
     )
 
 
-def _listing(items: Sequence[Any]) -> str:
+def _list_first(items: Sequence[Any]) -> str:
     """Return the first few of a list, for messages."""
     shown = ", ".join(repr(item) for item in items[:8])
     return f"[{shown}, ...]" if len(items) > 8 else f"[{shown}]"

@@ -1,4 +1,4 @@
-"""Which kernels a bank has, on which columns, and what they are called."""
+"""The plan of a bank: its kernels, their columns and their names."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from mixnorm.kernels.functions.base import Kernel
 from mixnorm.kernels.functions.names import as_kernel, describe
 
-#: Says of columns that each of them has all kernels, however many columns there are.
+#: The value of ``columns`` that gives every column all kernels.
 EACH = "each"
 
 
 @dataclass
-class Plan:
+class BankPlan:
     """The kernels of a bank, before any rows are seen.
 
     Attributes
@@ -28,9 +28,9 @@ class Plan:
     labels : list
         The names of the groups, or their numbers.
     columns : list
-        What each group says of its columns.
+        The columns of each group, as the parameter ``columns`` gives them.
     each : bool
-        Each column has these kernels; the plan is yet to be spread.
+        Whether each column has all of these kernels; :meth:`spread` then lists them.
     """
 
     names: list[str]
@@ -40,13 +40,13 @@ class Plan:
     columns: list[Any]
     each: bool = False
 
-    def spread(self, width: int, names: list[str] | None) -> Plan:
-        """Return the plan for a table of so many columns, with these names."""
+    def spread(self, width: int, names: list[str] | None) -> BankPlan:
+        """Return the plan for a table with ``width`` columns, which may have names."""
         if not self.each:
             return self
         labels = [f"column {place}" for place in range(width)] if names is None else list(names)
-        return Plan(
-            _unique([f"{label}: {name}" for label in labels for name in self.names]),
+        return BankPlan(
+            _make_unique([f"{label}: {name}" for label in labels for name in self.names]),
             self.kernels * width,
             [group for group in range(width) for _ in self.kernels],
             labels,
@@ -54,17 +54,17 @@ class Plan:
         )
 
 
-def plan(kernels: Any, columns: Any) -> Plan:
+def make_plan(kernels: Any, columns: Any) -> BankPlan:
     """Return the plan of a bank with these parameters."""
     if isinstance(columns, Mapping):
-        return _by_group(kernels, columns)
+        return _plan_groups(kernels, columns)
     named = kernels if isinstance(kernels, Mapping) else None
     found = [as_kernel(spec) for spec in (_as_list(kernels) if named is None else named.values())]
     _require_some(found)
+    names = [describe(kernel) for kernel in found] if named is None else list(named)
     each = isinstance(columns, str) and columns == EACH
     if columns is None or each:
-        names = [describe(kernel) for kernel in found] if named is None else list(named)
-        return Plan(_unique(names), found, [0] * len(found), [None], [None], each)
+        return BankPlan(_make_unique(names), found, [0] * len(found), [None], [None], each)
     if isinstance(columns, str) or not isinstance(columns, Collection):
         raise TypeError(
             f"columns={columns!r} must be None, 'each', a list with one entry per kernel, or a "
@@ -76,35 +76,30 @@ def plan(kernels: Any, columns: Any) -> Plan:
             f"columns has {len(choices)} entries, but there are {len(found)} kernels; give one "
             "entry per kernel, None for all columns, or a dictionary of groups."
         )
-    if named is not None:
-        names = list(named)
-    else:
+    if named is None:
         names = [
-            describe(kernel) if choice is None else f"{_words_for(choice)}: {describe(kernel)}"
-            for kernel, choice in zip(found, choices, strict=True)
+            name if choice is None else f"{_describe_columns(choice)}: {name}"
+            for name, choice in zip(names, choices, strict=True)
         ]
     numbers = list(range(len(found)))
-    return Plan(_unique(names), found, numbers, list(numbers), choices)
+    return BankPlan(_make_unique(names), found, numbers, list(numbers), choices)
 
 
-def _by_group(kernels: Any, columns: Mapping[Any, Any]) -> Plan:
+def _plan_groups(kernels: Any, columns: Mapping[Any, Any]) -> BankPlan:
     """Return the plan of a bank whose columns are groups with names."""
     if not columns:
         raise ValueError("columns is a dictionary of no groups; give at least one.")
     if isinstance(kernels, Mapping):
         _check_groups(kernels, columns)
-        by_group = {label: _as_list(kernels[label]) for label in columns}
-    else:
-        by_group = {label: _as_list(kernels) for label in columns}
     names, found, group_of = [], [], []
-    for group, (label, specs) in enumerate(by_group.items()):
-        for spec in specs:
-            kernel = as_kernel(spec)
+    for group, label in enumerate(columns):
+        specs = kernels[label] if isinstance(kernels, Mapping) else kernels
+        for kernel in map(as_kernel, _as_list(specs)):
             names.append(f"{label}: {describe(kernel)}")
             found.append(kernel)
             group_of.append(group)
     _require_some(found)
-    return Plan(_unique(names), found, group_of, list(columns), list(columns.values()))
+    return BankPlan(_make_unique(names), found, group_of, list(columns), list(columns.values()))
 
 
 def _check_groups(kernels: Mapping[Any, Any], columns: Mapping[Any, Any]) -> None:
@@ -118,11 +113,9 @@ def _check_groups(kernels: Mapping[Any, Any], columns: Mapping[Any, Any]) -> Non
         )
 
 
-def _as_list(kernels: Any) -> list[Any]:
-    """Return kernels as a list; one alone is a list of one."""
-    if isinstance(kernels, (list, tuple)):
-        return list(kernels)
-    return [kernels]
+def _as_list(kernels: object) -> list[Any]:
+    """Return kernels as a list; a single one becomes a list of one."""
+    return list(kernels) if isinstance(kernels, (list, tuple)) else [kernels]
 
 
 def _require_some(kernels: list[Kernel]) -> None:
@@ -130,8 +123,8 @@ def _require_some(kernels: list[Kernel]) -> None:
         raise ValueError("kernels is empty; give at least one, such as 'gaussian'.")
 
 
-def _words_for(columns: Any) -> str:
-    """Return a choice of columns in a few words."""
+def _describe_columns(columns: object) -> str:
+    """Return a short description of a choice of columns."""
     if isinstance(columns, str):
         return columns
     if isinstance(columns, slice):
@@ -146,7 +139,7 @@ def _words_for(columns: Any) -> str:
     return f"{'' if texts else 'columns '}{', '.join(parts)}{more}"
 
 
-def _unique(names: list[Any]) -> list[str]:
+def _make_unique(names: list[Any]) -> list[str]:
     """Return names of which no two are the same."""
     found: list[str] = []
     taken: set[str] = set()

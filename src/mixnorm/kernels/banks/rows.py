@@ -1,23 +1,20 @@
-"""Rows of groups of columns: as kernels compare them, and as a model file holds them."""
+"""Rows of groups of columns: as kernels compare them, and packed as a model file holds them."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from mixnorm._array import is_sparse
-from mixnorm.kernels.functions.metrics import as_rows
+from mixnorm._array import MatrixLike, is_sparse
+from mixnorm.kernels.functions.metrics import Rows, as_rows
 
 #: Dense rows, or the parts of a CSR matrix: data, indices, indptr and shape.
 Packed = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int]]
 
 
-def rows_of(table: Any, what: str, strict: bool) -> Any:
-    """Return the rows of a table for kernels; one column alone becomes a table of one.
+def rows_of(table: MatrixLike, what: str, strict: bool) -> Rows:
+    """Return the rows of a table for kernels; a single column becomes a table of one column.
 
-    With ``strict`` they must be numbers. Kernels that are functions may know what to do with
-    others.
+    With ``strict`` they must be numbers. Kernels that are functions may also take other values.
     """
     if getattr(table, "ndim", 2) == 1:
         table = np.asarray(table).reshape(-1, 1)
@@ -29,36 +26,34 @@ def rows_of(table: Any, what: str, strict: bool) -> Any:
         return np.asarray(table)
 
 
-def like(rows: Any, pattern: Any) -> Any:
-    """Return rows sparse or dense as those they will be compared with."""
-    sparse = is_sparse(rows)
-    if sparse == is_sparse(pattern):
+def convert_like(rows: Rows, pattern: Rows) -> Rows:
+    """Return rows, made sparse if the pattern is sparse, and dense if it is dense."""
+    if is_sparse(rows) == is_sparse(pattern):
         return rows
-    if sparse:
+    if not isinstance(rows, np.ndarray):
         return rows.toarray()
     from scipy.sparse import csr_array
 
     return csr_array(rows)
 
 
-def below(rows: Any, others: Any) -> Any:
-    """Return other rows below rows, sparse or dense as these are."""
-    others = like(others, rows)
-    if not is_sparse(rows):
-        return np.concatenate([rows, others])
-    from scipy.sparse import vstack
+def append_rows(rows: Rows, others: Rows) -> Rows:
+    """Return rows with others below them, sparse or dense like the first."""
+    if isinstance(rows, np.ndarray):
+        return np.concatenate([rows, convert_like(others, rows)])
+    from scipy.sparse import csr_array, vstack
 
-    return vstack([rows, others], format="csr")
+    return vstack([rows, csr_array(others)], format="csr")
 
 
-def pack(rows: Any) -> Packed:
-    """Return rows as plain arrays that are nobody else's."""
-    if not is_sparse(rows):
+def pack(rows: Rows) -> Packed:
+    """Return a copy of rows as plain arrays."""
+    if isinstance(rows, np.ndarray):
         return np.array(rows)
     return (rows.data.copy(), rows.indices.copy(), rows.indptr.copy(), rows.shape)
 
 
-def unpack(packed: Packed) -> Any:
+def unpack(packed: Packed) -> Rows:
     """Return the rows that were packed, without a copy."""
     if isinstance(packed, np.ndarray):
         return packed
@@ -74,8 +69,8 @@ def shape_of(packed: Packed) -> tuple[int, int]:
     return int(n_rows), int(n_columns)
 
 
-def check_packed(packed: Any, what: str) -> None:
-    """Raise a ValueError unless this is what :func:`pack` makes; files may hold anything."""
+def check_packed(packed: object, what: str) -> None:
+    """Raise a ValueError unless :func:`pack` can have made this; files may hold anything."""
     if isinstance(packed, np.ndarray):
         if packed.ndim != 2:
             raise ValueError(f"{what} has {packed.ndim} axes instead of 2")
@@ -88,4 +83,6 @@ def check_packed(packed: Any, what: str) -> None:
             raise ValueError(f"{what} has a damaged part of a sparse matrix")
     if not isinstance(shape, tuple) or not all(type(size) is int and size >= 0 for size in shape):
         raise ValueError(f"{what} has the shape {shape!r}")
-    unpack(packed).check_format(full_check=True)
+    rows = unpack((data, indices, indptr, shape))
+    if not isinstance(rows, np.ndarray):
+        rows.check_format(full_check=True)

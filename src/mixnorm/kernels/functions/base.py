@@ -1,4 +1,4 @@
-"""The seam between banks and kernels."""
+"""What banks ask of a kernel, and the base class of kernels that are functions of a metric."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from mixnorm._array import MatrixLike
 from mixnorm._params import Parameters
-from mixnorm.kernels.functions.metrics import own, pairwise
+from mixnorm.kernels.functions.metrics import compute_diagonal, pairwise
 
 
 @runtime_checkable
 class Kernel(Protocol):
-    """What every kernel has: a positive semi-definite function of two rows.
+    """A positive semi-definite function of two rows.
 
     Kernels of one ``metric`` on the same columns are elementwise functions of the same matrix,
-    which a bank computes once for all of them. A kernel whose metric is None is asked for
-    ``between`` instead, some rows at a time.
+    which a bank computes once for all of them. Where the metric is None, a bank calls ``between``
+    instead, with some rows at a time.
     """
 
     #: ``"sqeuclidean"``, ``"cityblock"``, ``"chi2"``, ``"dot"``, or None.
@@ -28,16 +29,16 @@ class Kernel(Protocol):
         """Return the kernel where the metric has the values ``D``: a new array of its dtype."""
         ...
 
-    def between(self, X: Any, Y: Any) -> np.ndarray:
+    def between(self, X: MatrixLike, Y: MatrixLike) -> np.ndarray:
         """Return the kernel of all rows of ``X`` and ``Y``."""
         ...
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: MatrixLike) -> np.ndarray:
         """Return the kernel of each row and itself."""
         ...
 
-    def fitted(self, X: Any) -> Kernel:
-        """Return the kernel to use with training rows ``X``: its parameters checked and settled."""
+    def fitted(self, X: MatrixLike) -> Kernel:
+        """Return the kernel for training rows ``X``, with its parameters checked and final."""
         ...
 
 
@@ -56,38 +57,38 @@ class MetricKernel(Parameters):
         """Return the kernel where the metric has the values ``D``: a new array of its dtype."""
         raise NotImplementedError
 
-    def between(self, X: Any, Y: Any = None) -> np.ndarray:
+    def between(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the kernel of all rows of ``X`` and ``Y``, or of ``X`` and itself, in float64."""
         self.check()
         return self.of_metric(pairwise(str(self.metric), X, Y))
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: MatrixLike) -> np.ndarray:
         """Return the kernel of each row and itself, in float64."""
         self.check()
-        return self.of_metric(own(str(self.metric), X))
+        return self.of_metric(compute_diagonal(str(self.metric), X))
 
-    def fitted(self, X: Any) -> Self:
+    def fitted(self, X: MatrixLike) -> Self:
         """Return the kernel itself, its parameters checked."""
         self.check()
         return self
 
 
-def positive(value: Any, name: str, kernel: Any) -> float:
+def positive(value: object, name: str, kernel: object) -> float:
     """Return a parameter as a positive finite float."""
     number = real(value, name, kernel)
     if not 0.0 < number < math.inf:
         raise ValueError(
-            f"{type(kernel).__name__}({name}={value!r}) is no kernel; {name} must be positive and "
-            "finite."
+            f"{type(kernel).__name__}({name}={value!r}) is not a kernel; {name} must be positive "
+            "and finite."
         )
     return number
 
 
-def real(value: Any, name: str, kernel: Any) -> float:
+def real(value: object, name: str, kernel: object) -> float:
     """Return a parameter as a float."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(
-            f"{type(kernel).__name__}({name}={value!r}) must have a number there, got "
+            f"{type(kernel).__name__}({name}={value!r}): {name} must be a number, got "
             f"{type(value).__name__}."
         )
     return float(value)
@@ -105,17 +106,17 @@ def check_degree(kernel: Any) -> None:
         )
 
 
-def check_flag(value: Any, name: str, kernel: Any) -> None:
+def check_flag(value: object, name: str, kernel: object) -> None:
     """Raise unless a parameter is True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{type(kernel).__name__}({name}={value!r}) must be True or False.")
 
 
 def decay(D: np.ndarray, rate: float) -> np.ndarray:
-    """Return ``exp(-rate * D)``, zero where it is next to nothing.
+    """Return ``exp(-rate * D)``, and zero where that is tiny.
 
-    Numbers too small for the usual format of a float make every later product with them a hundred
-    times slower. From ``exp(-80)`` on, in float32, or ``exp(-700)``, they are zero instead.
+    Subnormal numbers make every later product with them a hundred times slower. Values up to
+    ``exp(-80)`` in float32, and up to ``exp(-700)`` in float64, are zero instead.
     """
     lowest = D.dtype.type(-80.0 if D.dtype == np.float32 else -700.0)
     rate = min(rate, float(np.finfo(D.dtype).max))  # infinity times zero is not zero
@@ -123,5 +124,5 @@ def decay(D: np.ndarray, rate: float) -> np.ndarray:
         found: np.ndarray = np.multiply(D, D.dtype.type(-rate))
     np.maximum(found, lowest, out=found)
     np.exp(found, out=found)
-    found -= np.exp(np.full(1, lowest))  # what the same loop makes of the lowest: exactly zero left
+    found -= np.exp(np.full(1, lowest))  # from the same loop, so that exactly zero is left
     return found

@@ -1,20 +1,23 @@
-"""Blocks of the kernels of a bank, with metrics that are computed once for all that share them."""
+"""Kernels of a bank in blocks of rows; kernels that share a metric have it computed once."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from mixnorm.kernels.functions.base import Kernel
-from mixnorm.kernels.functions.metrics import BLOCK, Points, between
+from mixnorm.kernels.functions.metrics import BLOCK, Points, Rows, compute_metric
 
-#: What a block takes at most, per entry: a metric in float64, what it is made with, and a kernel.
+#: Most bytes for one entry of a block: a metric in float64, temporary arrays, and a kernel.
 BYTES = 48
-# Factors of kernels beyond this, or its inverse, are for double precision.
-_EXTREME = 1e12
+# Kernels with factors beyond this, or below its inverse, are computed in double precision.
+_EXTREME_FACTOR = 1e12
+
+#: Numbers of some kernels.
+Which: TypeAlias = "Collection[int] | np.ndarray"
 
 
 @dataclass(eq=False)
@@ -24,13 +27,13 @@ class Side:
     Parameters
     ----------
     points : dict of int to Points
-        The rows by group; groups that nobody asks for may be missing.
+        The rows by group of columns; groups that no kernel needs may be missing.
     n_rows : int
         Number of rows.
     roots : dict of int to array
-        By kernel, what a row is multiplied by to have the kernel 1 with itself.
+        By kernel, the factor of each row that makes the kernel of the row and itself 1.
     index : array of int, optional
-        The numbers of the rows among the training rows, if that is what they are.
+        The numbers of the rows among the training rows; None for new rows.
     """
 
     points: dict[int, Points]
@@ -38,8 +41,8 @@ class Side:
     roots: dict[int, np.ndarray]
     index: np.ndarray | None = None
 
-    def only(self, groups: Collection[int], which: Collection[int]) -> Side:
-        """Return the same rows, with what some kernels on some groups need of them."""
+    def restrict(self, groups: Collection[int], which: Which) -> Side:
+        """Return the same rows, with the data of some kernels and some groups only."""
         return Side(
             {group: self.points[group] for group in groups},
             self.n_rows,
@@ -65,17 +68,17 @@ class Evaluator:
     Attributes
     ----------
     kernels : list of Kernel
-        The kernels, their parameters settled.
+        The kernels, with their final parameters.
     names : list of str
-        How to call them.
+        Their names.
     group_of : list of int
-        The group of columns that each of them sees.
+        The group of columns that each kernel compares.
     scales : array of shape (n_kernels,)
-        What each of them is multiplied by.
+        The factor of each kernel.
     unit : bool
-        Whether rows are scaled to have every kernel 1 with themselves.
+        Whether every kernel is scaled to be 1 between a row and itself.
     dtype : dtype
-        That of the blocks.
+        The dtype of the blocks.
     """
 
     kernels: Sequence[Kernel]
@@ -86,54 +89,52 @@ class Evaluator:
     dtype: np.dtype[Any]
 
     def side(
-        self, points: dict[int, Points], n_rows: int, which: Any, index: np.ndarray | None = None
+        self, points: dict[int, Points], n_rows: int, which: Which, index: np.ndarray | None = None
     ) -> Side:
         """Return rows ready for the kernels in ``which``."""
         roots = {}
         for m in which:
-            rows = points[self.group_of[m]].prepared(self.kernels[m].metric)
+            rows = points[self.group_of[m]].prepare(self.kernels[m].metric)
             if self.unit:
                 diagonal = np.asarray(self.kernels[m].diagonal(rows.X), dtype=np.float64)
-                roots[m] = np.where(
-                    diagonal > 0.0, 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), 0.0
-                )
+                positive = np.where(diagonal > 0.0, diagonal, np.inf)
+                roots[m] = 1.0 / np.sqrt(positive)  # zero for rows that are zero
         return Side(points, n_rows, roots, index)
 
-    def diagonals(self, side: Side, which: Any) -> np.ndarray:
+    def diagonals(self, side: Side, which: Which) -> np.ndarray:
         """Return the kernels of each row and itself: ``(len(which), n_rows)``, in float64."""
         found = np.empty((len(which), side.n_rows))
         for row, m in zip(found, which, strict=True):
-            diagonal = self.kernels[m].diagonal(side.points[self.group_of[m]].X)
-            row[...] = np.asarray(diagonal, dtype=np.float64)
+            row[...] = self.kernels[m].diagonal(side.points[self.group_of[m]].X)
             if self.unit:
                 row *= side.roots[m] ** 2
             row *= self.scales[m]
         return found
 
     def blocks(
-        self, left: Side, right: Side, which: Any, entries: int = BLOCK, upper: bool = False
+        self, left: Side, right: Side, which: Which, entries: int = BLOCK, upper: bool = False
     ) -> Iterator[tuple[slice, int, np.ndarray]]:
         """Yield rows, the number of a kernel, and the kernel of these rows and all of ``right``.
 
-        The kernels follow one another for the same rows. A block is the receiver's to change.
+        All kernels of the same rows come one after another. The caller may change a block.
 
         Parameters
         ----------
         left, right : Side
-            What to compare.
+            The rows to compare.
         which : sequence of int
             The kernels.
         entries : int
-            About how large a block is; it has one row at least.
+            About how many entries a block has; it has at least one row.
         upper : bool
-            Both sides are the same. Only the columns from the first row of the block on are
-            computed, and the square with which they begin is symmetric.
+            Whether both sides are the same. Then only the columns from the first row of the block
+            on are computed, and the square with which they begin is symmetric.
         """
         if right.n_rows == 0:
             return
         plan = self.plan(which)
         groups = {group for group, _ in plan}
-        left, right = left.only(groups, which), right.only(groups, which)
+        left, right = left.restrict(groups, which), right.restrict(groups, which)
         step = max(1, entries // right.n_rows)
         for start in range(0, left.n_rows, step):
             some = slice(start, min(start + step, left.n_rows))
@@ -143,8 +144,8 @@ class Evaluator:
                 for m, block in self._of_group(P, Q, group, metric, members, upper):
                     yield some, m, block
 
-    def plan(self, which: Any) -> dict[tuple[int, str | None], list[int]]:
-        """Return the kernels by what they share."""
+    def plan(self, which: Which) -> dict[tuple[int, str | None], list[int]]:
+        """Return the kernels by group of columns and metric."""
         plan: dict[tuple[int, str | None], list[int]] = {}
         for m in which:
             plan.setdefault((self.group_of[m], self.kernels[m].metric), []).append(int(m))
@@ -161,7 +162,7 @@ class Evaluator:
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the blocks of the kernels on one group of columns that share a metric."""
         left, right = P.points[group], Q.points[group]
-        wide = between(metric, left, right, upper) if metric is not None else None
+        wide = compute_metric(metric, left, right, upper) if metric is not None else None
         if wide is not None and not upper and metric != "dot":
             _remove_rounding(wide, P.index, Q.index)
         narrow = None
@@ -180,14 +181,14 @@ class Evaluator:
             yield m, block.astype(self.dtype, copy=False)
 
     def _factors(self, P: Side, Q: Side, m: int) -> list[np.ndarray]:
-        """Return what the block of a kernel is multiplied by."""
+        """Return the factors of the block of a kernel."""
         factors = [P.roots[m][:, None], Q.roots[m][None]] if self.unit else []
         return [*factors, np.asarray(self.scales[m])] if self.scales[m] != 1.0 else factors
 
-    def _of_function(self, X: Any, Y: Any, m: int, upper: bool) -> np.ndarray:
-        """Return a block of a kernel that is no function of a metric."""
+    def _of_function(self, X: Rows, Y: Rows, m: int, upper: bool) -> np.ndarray:
+        """Return a block of a kernel that is not a function of a metric."""
         with np.errstate(over="ignore"):
-            block = np.array(self.kernels[m].between(X, Y), dtype=self.dtype)  # never theirs
+            block = np.array(self.kernels[m].between(X, Y), dtype=self.dtype)  # a copy
         if not np.all(np.isfinite(block)):
             raise ValueError(
                 f"kernel {self.names[m]!r} has values that are not finite in {self.dtype}; look "
@@ -200,7 +201,7 @@ class Evaluator:
 
 
 def _out_of_range(D: np.ndarray, dtype: np.dtype[Any]) -> bool:
-    """Whether distances, of data in unusual units, are too large or too small for a dtype."""
+    """Whether distances are too large or too small for a dtype, as in unusual units."""
     limits = np.finfo(dtype)
     largest = max(float(np.max(D, initial=0.0)), -float(np.min(D, initial=0.0)))
     least, most = float(limits.tiny) / float(limits.eps), float(limits.max)
@@ -208,9 +209,9 @@ def _out_of_range(D: np.ndarray, dtype: np.dtype[Any]) -> bool:
 
 
 def _is_extreme(factor: np.ndarray) -> bool:
-    """Whether kernels are multiplied by so much or so little that they may be out of range."""
+    """Whether a factor is so large or so small that kernels may leave the range of a dtype."""
     largest = float(np.max(factor, initial=0.0))
-    return largest > 0.0 and not 1.0 / _EXTREME < largest < _EXTREME
+    return largest > 0.0 and not 1.0 / _EXTREME_FACTOR < largest < _EXTREME_FACTOR
 
 
 def _remove_rounding(D: np.ndarray, left: np.ndarray | None, right: np.ndarray | None) -> None:
@@ -225,5 +226,5 @@ def _remove_rounding(D: np.ndarray, left: np.ndarray | None, right: np.ndarray |
 
 
 def block_entries(memory: int, n_columns: int) -> int:
-    """Return how large blocks may be, in entries, to stay within an eighth of ``memory``."""
+    """Return the most entries of a block that stays within an eighth of ``memory``."""
     return int(max(n_columns, min(BLOCK, memory // (8 * BYTES))))

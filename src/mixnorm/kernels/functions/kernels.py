@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mixnorm._array import is_sparse
+from mixnorm._array import MatrixLike
 from mixnorm._params import Parameters
 from mixnorm.kernels.functions.base import (
     MetricKernel,
@@ -18,50 +18,51 @@ from mixnorm.kernels.functions.base import (
     positive,
     real,
 )
-from mixnorm.kernels.functions.metrics import as_rows
+from mixnorm.kernels.functions.metrics import Rows, as_rows
 from mixnorm.kernels.functions.spread import mean_distance, mean_squared_distance
 
-# Rows whose kernels with one another are computed to have those with themselves.
-_ROWS = 64
+# Rows whose square kernel matrix is computed at a time for its diagonal.
+_ROWS_OF_DIAGONAL = 64
 
 
+@dataclass
 class WidthKernel(MetricKernel):
     """Base of kernels with a width, which may be relative to the spread of the training rows."""
 
-    tau: float
-    relative: bool
+    tau: float = 1.0
+    relative: bool = False
 
     def check(self) -> None:
         """Raise a ValueError or TypeError for parameters that are not allowed."""
         positive(self.tau, "tau", self)
         check_flag(self.relative, "relative", self)
 
-    def _spread(self, X: Any, weight: np.ndarray | None) -> float:
+    def _spread(self, X: Rows, weight: np.ndarray | None) -> float:
         raise NotImplementedError
 
     def _width(self) -> float:
         if self.relative:
             raise ValueError(
-                f"{self!r} has a width relative to training rows; call fitted(X) with these first, "
-                "or set relative=False."
+                f"{self!r} has a width relative to training rows; call fitted(X) with these rows "
+                "first, or set relative=False."
             )
         return float(self.tau)
 
-    def spread(self, X: Any, weight: np.ndarray | None = None) -> float:
-        """Return what a relative width is in units of, for training rows and their weights."""
+    def spread(self, X: MatrixLike, weight: np.ndarray | None = None) -> float:
+        """Return the unit of relative widths, for training rows and their weights."""
         spread = self._spread(as_rows(X), weight)
         return spread if spread > 0.0 else 1.0
 
-    def fitted(self, X: Any, spread: float | None = None) -> Self:
+    def fitted(self, X: MatrixLike, spread: float | None = None) -> Self:
         """Return the kernel with its parameters checked and its width absolute.
 
-        ``spread`` is that of the rows, where it is known from another width.
+        ``spread`` is the spread of the rows, if the caller knows it from another width.
         """
         self.check()
         if not self.relative:
             return self
         tau = float(self.tau) * (self.spread(X) if spread is None else spread)
-        return replace(self, tau=tau, relative=False)  # type: ignore[type-var]  # a dataclass
+        return replace(self, tau=tau, relative=False)
 
 
 @dataclass
@@ -76,7 +77,7 @@ class GaussianKernel(WidthKernel):
         The width :math:`\tau`, the square of a standard deviation.
     relative : bool, default=False
         Whether ``tau`` is in units of the mean squared distance of two training rows, so that the
-        same widths suit data of any dimension and scale. Rows that are all equal count as 1 apart.
+        same widths suit data of any dimension and scale. If all rows are equal, the unit is 1.
 
     Examples
     --------
@@ -89,16 +90,13 @@ class GaussianKernel(WidthKernel):
     GaussianKernel(tau=1.0, relative=False)
     """
 
-    tau: float = 1.0
-    relative: bool = False
-
     metric: ClassVar[str | None] = "sqeuclidean"
 
     def of_metric(self, D: np.ndarray) -> np.ndarray:
         """Return the kernel at squared distances ``D``."""
         return decay(D, 0.5 / self._width())
 
-    def _spread(self, X: Any, weight: np.ndarray | None) -> float:
+    def _spread(self, X: Rows, weight: np.ndarray | None) -> float:
         return mean_squared_distance(X, weight)
 
 
@@ -114,12 +112,12 @@ class LaplacianKernel(WidthKernel):
         The width :math:`\tau`.
     relative : bool, default=False
         Whether ``tau`` is in units of the mean distance :math:`\|x - x'\|_1` of two training rows.
-        Rows that are all equal count as 1 apart.
+        If all rows are equal, the unit is 1.
 
     Notes
     -----
-    The distance costs as many steps as a row has columns, and there is no faster way by matrix
-    products: with many columns this kernel is much slower than the Gaussian.
+    The distance takes as many steps as a row has columns, and matrix products cannot compute it:
+    with many columns this kernel is much slower than the Gaussian kernel.
 
     Examples
     --------
@@ -129,16 +127,13 @@ class LaplacianKernel(WidthKernel):
            [0.36787944, 1.        ]])
     """
 
-    tau: float = 1.0
-    relative: bool = False
-
     metric: ClassVar[str | None] = "cityblock"
 
     def of_metric(self, D: np.ndarray) -> np.ndarray:
         """Return the kernel at distances ``D``."""
         return decay(D, 1.0 / self._width())
 
-    def _spread(self, X: Any, weight: np.ndarray | None) -> float:
+    def _spread(self, X: Rows, weight: np.ndarray | None) -> float:
         return mean_distance(X, weight)
 
 
@@ -175,26 +170,26 @@ class ChiSquaredKernel(MetricKernel):
         """Return the kernel at chi-squared distances ``D``."""
         return decay(D, float(self.gamma))
 
-    def between(self, X: Any, Y: Any = None) -> np.ndarray:
+    def between(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the kernel of all rows of ``X`` and ``Y``, or of ``X`` and itself, in float64."""
         for rows in (X,) if Y is None else (X, Y):
             check_not_negative(as_rows(rows), "X")
         return super().between(X, Y)
 
-    def fitted(self, X: Any) -> Self:
-        """Return the kernel itself, once it and the rows are checked."""
+    def fitted(self, X: MatrixLike) -> Self:
+        """Return the kernel itself, after a check of its parameters and of the rows."""
         check_not_negative(as_rows(X), "X")
         return super().fitted(X)
 
 
-def check_not_negative(rows: Any, what: str) -> None:
-    """Raise a ValueError if rows have a negative entry, which histograms have not."""
-    values = rows.data if is_sparse(rows) else rows
+def check_not_negative(rows: Rows, what: str) -> None:
+    """Raise a ValueError if rows have a negative entry; histograms and counts have none."""
+    values = rows if isinstance(rows, np.ndarray) else rows.data
     if values.size and np.min(values) < 0.0:
         raise ValueError(
             f"ChiSquaredKernel needs histograms or counts, but {what} has {np.min(values):g}; no "
-            "entry may be negative. Scale columns to [0, 1], with "
-            "sklearn.preprocessing.MinMaxScaler(clip=True) say, or use another kernel."
+            "entry may be negative. Scale columns to [0, 1], for example with "
+            "sklearn.preprocessing.MinMaxScaler(clip=True), or use another kernel."
         )
 
 
@@ -211,8 +206,8 @@ class PolynomialKernel(MetricKernel):
     gamma : float, default=1.0
         The factor :math:`\gamma` of the inner product.
     coef0 : float, default=1.0
-        The constant :math:`c_0`, not negative; with 0 only products of exactly ``degree`` columns
-        count.
+        The constant :math:`c_0`, not negative. With 0 the kernel has products of exactly
+        ``degree`` columns only.
 
     Examples
     --------
@@ -240,14 +235,14 @@ class PolynomialKernel(MetricKernel):
 
     def of_metric(self, D: np.ndarray) -> np.ndarray:
         """Return the kernel at inner products ``D``."""
-        with np.errstate(over="ignore"):  # banks look at the diagonal, which is largest
+        with np.errstate(over="ignore"):  # banks check the diagonal, which is largest
             base = D * D.dtype.type(self.gamma)
             base += D.dtype.type(self.coef0)
             return _power(base, int(self.degree))
 
 
 def _power(base: np.ndarray, degree: int) -> np.ndarray:
-    """Return a whole power, by squaring: far quicker than powers with any exponent."""
+    """Return a whole power, by squaring: far quicker than ``base**degree``."""
     found = None
     while True:
         if degree % 2:
@@ -277,7 +272,7 @@ class LinearKernel(MetricKernel):
         return D.copy()
 
 
-#: Functions by name, where model files look for them.
+#: Kernel functions by their registered name; a model file holds such a name.
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {}
 
 
@@ -290,8 +285,9 @@ class FunctionKernel(Parameters):
     function : callable or str
         ``function(X, Y)`` returns the kernel of all rows of ``X`` and ``Y``, a matrix of shape
         ``(len(X), len(Y))``; it must be positive semi-definite. It is called with some rows at a
-        time. Or a name given to :func:`register_kernel`: a model file holds such a name, and the
-        function must be registered again where the file is loaded.
+        time. Or a name given to :func:`register_kernel`: only a kernel with such a name can be
+        saved in a model file, and the function must be registered again before the file is
+        loaded.
 
     Examples
     --------
@@ -302,7 +298,7 @@ class FunctionKernel(Parameters):
            [1., 2.]])
     """
 
-    function: Any
+    function: Callable[[Any, Any], Any] | str
 
     metric: ClassVar[str | None] = None
 
@@ -315,8 +311,8 @@ class FunctionKernel(Parameters):
             raise ValueError("FunctionKernel.function must be a name in a file")
 
     def of_metric(self, D: np.ndarray) -> np.ndarray:
-        """Raise: a function of two rows need not be one of a metric."""
-        raise TypeError(f"{self!r} is no function of a metric; use between(X, Y).")
+        """Raise a TypeError: a function of two rows need not be a function of a metric."""
+        raise TypeError(f"{self!r} is not a function of a metric; use between(X, Y).")
 
     def between(self, X: Any, Y: Any = None) -> np.ndarray:
         """Return the kernel of all rows of ``X`` and ``Y``, or of ``X`` and itself."""
@@ -338,13 +334,13 @@ class FunctionKernel(Parameters):
     def diagonal(self, X: Any) -> np.ndarray:
         """Return the kernel of each row and itself."""
         parts = [
-            np.diagonal(self.between(X[start : start + _ROWS]))
-            for start in range(0, X.shape[0], _ROWS)
+            np.diagonal(self.between(X[start : start + _ROWS_OF_DIAGONAL]))
+            for start in range(0, X.shape[0], _ROWS_OF_DIAGONAL)
         ]
         return np.concatenate(parts) if parts else np.empty(0)
 
     def fitted(self, X: Any) -> Self:
-        """Return the kernel itself, once its function is found."""
+        """Return the kernel itself, after a check that its function is known."""
         self.check()
         return self
 
@@ -352,15 +348,14 @@ class FunctionKernel(Parameters):
         if isinstance(self.function, str):
             if self.function not in FUNCTIONS:
                 raise ValueError(
-                    f"FunctionKernel({self.function!r}) names no kernel that is registered here; "
+                    f"FunctionKernel({self.function!r}) names a kernel that is not registered; "
                     f"call mixnorm.kernels.register_kernel({self.function!r}, function) first. "
                     f"Registered are {sorted(FUNCTIONS)}."
                 )
             return FUNCTIONS[self.function]
         if not callable(self.function):
             raise TypeError(
-                f"FunctionKernel({self.function!r}) is no function of (X, Y); give one, or the "
+                f"FunctionKernel({self.function!r}) needs a function of (X, Y); give one, or the "
                 "name of a registered one."
             )
-        found: Callable[[Any, Any], Any] = self.function
-        return found
+        return self.function

@@ -1,38 +1,45 @@
-"""What kernels are functions of: distances and inner products of rows, in float64."""
+"""Metrics of two rows that kernels are functions of: distances and inner products, in float64."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from mixnorm._array import is_sparse
+from mixnorm._array import MatrixLike, is_sparse
 
-# Entries of a block that are worked on at a time; a few such blocks stay in the cache.
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+#: Rows that kernels compare: a dense table or a CSR matrix.
+Rows: TypeAlias = "np.ndarray | csr_array"
+
+# Entries of a block that are computed at a time; a few such blocks stay in the cache.
 BLOCK = 2**18
 # Magnitudes whose squares, summed over many columns, are still far from overflow.
-_LARGEST = 1e140
-# Rows whose mean has so many times the squared length of their spread are far from the origin.
-_FAR = 16.0
-# Squared distances below this part of the squared lengths have lost too many digits; where so large
-# a part of them has, all are computed anew.
-_NEAR, _MANY_NEAR = 1e-3, 0.05
+_LARGEST_ENTRY = 1e140
+# Rows are far from the origin if the squared length of their mean exceeds their variance so often.
+_FAR_FROM_ORIGIN = 16.0
+# Squared distances below this part of the squared lengths have lost too many digits. Where more
+# than ``_MANY_NEAR_ROWS`` of all distances have, all are computed anew.
+_NEAR_ROWS, _MANY_NEAR_ROWS = 1e-3, 0.05
 
 
 class Points:
-    """Rows of some columns, made ready for metrics.
+    """Rows of some columns, with what metrics need of single rows.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n_rows, n_columns)
         Of float32 or float64.
     centre : array of shape (n_columns,), optional
-        What distances are measured from. They do not depend on it, but rounding does: far from the
-        origin, differences of squares would lose what matters. Sparse rows have none.
+        Subtracted from all rows before distances are computed. Distances do not depend on it, but
+        their rounding does: far from the origin, differences of squares cancel. None for sparse
+        rows.
     """
 
-    def __init__(self, X: Any, centre: np.ndarray | None = None) -> None:
+    def __init__(self, X: Rows, centre: np.ndarray | None = None) -> None:
         self.X = X
         self.centre = centre
         self._ready: dict[str, Any] = {}
@@ -43,13 +50,14 @@ class Points:
     @property
     def is_sparse(self) -> bool:
         """Whether the rows are a sparse matrix."""
-        return is_sparse(self.X)
+        return not isinstance(self.X, np.ndarray)
 
-    def prepared(self, metric: str | None) -> Points:
-        """Compute what a metric needs of single rows; parts made later share it."""
-        if metric in _NEEDS:
-            for name in _NEEDS[metric]:
-                getattr(self, name)
+    def prepare(self, metric: str | None) -> Points:
+        """Compute what a metric needs of single rows, for all parts that are taken later."""
+        if metric == "sqeuclidean":
+            _ = self.squares  # and with them the centred rows
+        elif metric is not None:
+            _ = self.wide
         return self
 
     def part(self, index: slice | np.ndarray) -> Points:
@@ -61,44 +69,44 @@ class Points:
     @property
     def wide(self) -> Any:
         """The rows in float64."""
-        return self._kept("wide", lambda: self.X.astype(np.float64, copy=False))
+        return self._compute_once("wide", lambda: self.X.astype(np.float64, copy=False))
 
     @property
     def centred(self) -> Any:
         """The rows in float64, less the centre; sparse ones as they are."""
-        if self.centre is None:
+        centre = self.centre
+        if centre is None:
             return self.wide
-        return self._kept("centred", lambda: self.X - self.centre)
+        return self._compute_once("centred", lambda: self.X - centre)
 
     @property
     def squares(self) -> np.ndarray:
         """The squared norms of the centred rows."""
-        found: np.ndarray = self._kept("squares", lambda: squared_norms(self.centred))
-        return found
+        return np.asarray(self._compute_once("squares", lambda: squared_norms(self.centred)))
 
-    def _kept(self, name: str, make: Callable[[], Any]) -> Any:
+    def _compute_once(self, name: str, make: Callable[[], Any]) -> Any:
         if name not in self._ready:
             self._ready[name] = make()
         return self._ready[name]
 
 
-def squared_norms(X: Any) -> np.ndarray:
+def squared_norms(X: Rows) -> np.ndarray:
     """Return the squared norm of each row, summed in float64."""
-    if is_sparse(X):
+    if not isinstance(X, np.ndarray):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).reshape(-1)
     return np.asarray(np.einsum("ij,ij->i", X, X, dtype=np.float64))
 
 
-def centre_of(X: Any) -> np.ndarray | None:
-    """Return the mean row, where rows lie far from the origin beside their spread; else None.
+def centre_of(X: Rows) -> np.ndarray | None:
+    """Return the mean row if it is far from the origin, compared with the variance; else None.
 
-    Sparse rows have none, since they must stay sparse.
+    Sparse rows have no centre, since they must stay sparse.
     """
-    if is_sparse(X) or X.shape[0] == 0:
+    if not isinstance(X, np.ndarray) or X.shape[0] == 0:
         return None
     mean = np.asarray(np.mean(X, axis=0, dtype=np.float64))
     distance, spread = float(mean @ mean), float(np.sum(np.var(X, axis=0, dtype=np.float64)))
-    return mean if distance > _FAR * spread else None
+    return mean if distance > _FAR_FROM_ORIGIN * spread else None
 
 
 # --- the metrics, each of two sets of prepared rows
@@ -123,19 +131,19 @@ def _sqeuclidean(P: Points, Q: Points) -> np.ndarray:
 
 
 def _sharpen(found: np.ndarray, P: Points, Q: Points) -> None:
-    """Compute the distances of near rows anew, by differences.
+    """Compute the distances of near rows anew, from differences of their entries.
 
-    As differences of squares they have lost digits, all of them where rows are equal. What is left
-    then depends on how many rows are compared at a time.
+    Differences of squares lose digits there, all of them where rows are equal. What is left would
+    depend on how many rows are compared at a time.
     """
     if found.size == 0:
         return
-    far = _NEAR * (P.squares + np.max(Q.squares))
+    far = _NEAR_ROWS * (P.squares + np.max(Q.squares))
     places = np.flatnonzero(found < far[:, None])
     left, right = np.divmod(places, found.shape[1])
-    near = found.ravel()[places] < _NEAR * (P.squares[left] + Q.squares[right])
+    near = found.ravel()[places] < _NEAR_ROWS * (P.squares[left] + Q.squares[right])
     left, right = left[near], right[near]
-    if len(left) > _MANY_NEAR * found.size and not P.is_sparse:
+    if len(left) > _MANY_NEAR_ROWS * found.size and not P.is_sparse:
         from scipy.spatial.distance import cdist
 
         found[...] = cdist(P.centred, Q.centred, "sqeuclidean")
@@ -147,7 +155,7 @@ def _sharpen(found: np.ndarray, P: Points, Q: Points) -> None:
 
 
 def _is_column(P: Points) -> bool:
-    """Whether rows are one dense column, whose distances are differences, and so symmetric."""
+    """Whether rows have one dense column: their distances are differences, exactly symmetric."""
     return not P.is_sparse and P.X.shape[1] == 1
 
 
@@ -166,7 +174,7 @@ def _chi2(P: Points, Q: Points) -> np.ndarray:
 
     if not P.is_sparse:
         return np.asarray(-additive_chi2_kernel(P.wide, Q.wide))
-    # As dense as the metric needs them, but only so many rows at a time.
+    # The metric needs dense rows; only some of them are made dense at a time.
     found = np.empty((len(P), len(Q)))
     step = max(1, BLOCK // max(1, P.X.shape[1]))
     for top in range(0, len(P), step):
@@ -177,22 +185,16 @@ def _chi2(P: Points, Q: Points) -> np.ndarray:
     return found
 
 
-#: Metrics by name: what kernels on the same columns can share.
+#: Metrics by name; kernels of one metric on the same columns share its values.
 METRICS: dict[str, Callable[[Points, Points], np.ndarray]] = {
     "chi2": _chi2,
     "cityblock": _cityblock,
     "dot": _dot,
     "sqeuclidean": _sqeuclidean,
 }
-_NEEDS = {
-    "chi2": ("wide",),
-    "cityblock": ("wide",),
-    "dot": ("wide",),
-    "sqeuclidean": ("centred", "squares"),
-}
 
 
-def between(metric: str, P: Points, Q: Points, diagonal: bool = False) -> np.ndarray:
+def compute_metric(metric: str, P: Points, Q: Points, diagonal: bool = False) -> np.ndarray:
     """Return the metric of all pairs of rows: ``(len(P), len(Q))``, in float64.
 
     Parameters
@@ -202,8 +204,8 @@ def between(metric: str, P: Points, Q: Points, diagonal: bool = False) -> np.nda
     P, Q : Points
         Both dense or both sparse.
     diagonal : bool
-        The rows of ``P`` are the first of ``Q``. The block that they span is made symmetric, and
-        what rounding left of distances from themselves is removed.
+        Whether the rows of ``P`` are the first rows of ``Q``. The block of these rows is then made
+        symmetric, and distances of a row from itself are set to zero.
     """
     found = METRICS[metric](P, Q)
     if diagonal and not (_is_column(P) and metric in ("cityblock", "sqeuclidean")):
@@ -214,7 +216,7 @@ def between(metric: str, P: Points, Q: Points, diagonal: bool = False) -> np.nda
     return found
 
 
-def pairwise(metric: str, X: Any, Y: Any = None) -> np.ndarray:
+def pairwise(metric: str, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
     """Return the metric of all rows of ``X`` and ``Y``, or of ``X`` and itself.
 
     Examples
@@ -224,31 +226,32 @@ def pairwise(metric: str, X: Any, Y: Any = None) -> np.ndarray:
     array([[0., 1.],
            [1., 0.]])
     """
-    left, right = alike(X, Y)
+    left, right = _as_alike_rows(X, Y)
     itself = right is left
     centre = centre_of(right)
-    Q = Points(right, centre).prepared(metric)
-    P = Q if itself else Points(left, centre).prepared(metric)
+    Q = Points(right, centre).prepare(metric)
+    P = Q if itself else Points(left, centre).prepare(metric)
     found = np.empty((len(P), len(Q)))
     step = max(1, BLOCK // max(1, len(Q)))
     for start in range(0, len(P), step):
         some = slice(start, min(start + step, len(P)))
         if not itself:
-            found[some] = between(metric, P.part(some), Q)
+            found[some] = compute_metric(metric, P.part(some), Q)
             continue
         rest = slice(some.stop, len(P))
-        found[some, start:] = between(metric, P.part(some), Q.part(slice(start, None)), True)
+        right_part = Q.part(slice(start, None))
+        found[some, start:] = compute_metric(metric, P.part(some), right_part, True)
         found[rest, some] = found[some, rest].T
     return found
 
 
-def own(metric: str, X: Any) -> np.ndarray:
-    """Return the metric of each row and itself."""
+def compute_diagonal(metric: str, X: MatrixLike) -> np.ndarray:
+    """Return the metric of each row with itself."""
     rows = as_rows(X)
     return squared_norms(rows) if metric == "dot" else np.zeros(rows.shape[0])
 
 
-def alike(X: Any, Y: Any) -> tuple[Any, Any]:
+def _as_alike_rows(X: MatrixLike, Y: MatrixLike | None) -> tuple[Rows, Rows]:
     """Return two tables as rows, both dense or both sparse; the same object where they are one."""
     left = as_rows(X)
     if Y is None or Y is X:
@@ -266,54 +269,44 @@ def alike(X: Any, Y: Any) -> tuple[Any, Any]:
     return left, right
 
 
-def as_rows(X: Any, what: str = "X") -> Any:
+def as_rows(X: Any, what: str = "X") -> Rows:
     """Return a table as a dense array or CSR matrix of float32 or float64, checked."""
-    if is_sparse(X):
-        rows = X.tocsr()
-        if not rows.has_canonical_format:
-            rows = rows.copy()
-            rows.sum_duplicates()
-        values = rows.data
-    else:
-        rows = values = _dense(X, what)
+    rows: Any = X.tocsr() if is_sparse(X) else np.asarray(X)
+    if is_sparse(rows) and not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
     if rows.ndim != 2:
         raise ValueError(
             f"{what} has {rows.ndim} axes; give a table of shape (n_rows, n_columns), "
             "reshape(-1, 1) for one column."
         )
-    if values.dtype not in (np.float32, np.float64):
-        rows = _numbers(rows, what)
-        values = rows.data if is_sparse(rows) else rows
+    if rows.dtype not in (np.float32, np.float64):
+        rows = _as_floats(rows, what)
+    values = rows.data if is_sparse(rows) else rows
     # NaN makes the comparison false, too.
-    if values.size and not -_LARGEST <= float(np.min(values)) <= float(np.max(values)) <= _LARGEST:
+    least, most = float(np.min(values, initial=0.0)), float(np.max(values, initial=0.0))
+    if not -_LARGEST_ENTRY <= least <= most <= _LARGEST_ENTRY:
         if np.all(np.isfinite(values)):
             raise ValueError(
-                f"{what} has values beyond {_LARGEST:g}, whose squares cannot be summed. Scale its "
-                "columns, with sklearn.preprocessing.StandardScaler say."
+                f"{what} has values beyond {_LARGEST_ENTRY:g}, whose squares cannot be summed. "
+                "Scale its columns, for example with sklearn.preprocessing.StandardScaler."
             )
         raise ValueError(
             f"{what} has missing or infinite values; kernels need numbers. Fill them in first, "
-            "with sklearn.impute.SimpleImputer say."
+            "for example with sklearn.impute.SimpleImputer."
         )
-    return rows
+    checked: Rows = rows
+    return checked
 
 
-def _dense(X: Any, what: str) -> np.ndarray:
-    rows = np.asarray(X)
-    if rows.dtype.kind in "cSUVmM":
-        raise ValueError(_not_numbers(what, rows.dtype))
-    return rows
-
-
-def _numbers(rows: Any, what: str) -> Any:
+def _as_floats(rows: Any, what: str) -> Any:
+    """Return rows in float64; raise for texts, dates and complex numbers."""
     try:
-        return rows.astype(np.float64)
+        if rows.dtype.kind not in "cSUVmM":
+            return rows.astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(_not_numbers(what, rows.dtype)) from None
-
-
-def _not_numbers(what: str, dtype: Any) -> str:
-    return (
-        f"{what} has values that are no real numbers (dtype {dtype}); kernels need numbers. Choose "
-        "columns of numbers, or encode the others with a preprocess transformer."
+        pass
+    raise ValueError(
+        f"{what} has values that are not real numbers (dtype {rows.dtype}); kernels need numbers. "
+        "Choose columns of numbers, or encode the others with a preprocess transformer."
     )

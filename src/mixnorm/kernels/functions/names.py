@@ -1,4 +1,4 @@
-"""Kernels by name, and names for kernels."""
+"""Kernels from their names, and short names for kernels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from mixnorm.kernels.functions.base import Kernel
+from mixnorm.kernels.functions.base import Kernel, MetricKernel
 from mixnorm.kernels.functions.kernels import (
     FUNCTIONS,
     ChiSquaredKernel,
@@ -17,8 +17,8 @@ from mixnorm.kernels.functions.kernels import (
     PolynomialKernel,
 )
 
-#: Kernels that a name stands for; of several names the last is the one that is shown.
-KERNELS: Mapping[str, type] = {
+#: Kernel classes by name. Where a class has several names, the last one is displayed.
+KERNELS: Mapping[str, type[MetricKernel]] = {
     "chi2": ChiSquaredKernel,
     "rbf": GaussianKernel,
     "gaussian": GaussianKernel,
@@ -27,10 +27,10 @@ KERNELS: Mapping[str, type] = {
     "poly": PolynomialKernel,
     "polynomial": PolynomialKernel,
 }
-_WORDS = {kernel: name for name, kernel in KERNELS.items()}
+_WORDS: Mapping[type, str] = {kernel: name for name, kernel in KERNELS.items()}
 
 
-def as_kernel(spec: Any) -> Kernel:
+def as_kernel(spec: object) -> Kernel:
     """Return the kernel for a name or a function, or the kernel itself.
 
     Parameters
@@ -49,8 +49,7 @@ def as_kernel(spec: Any) -> Kernel:
     """
     if isinstance(spec, str):
         if spec in KERNELS:
-            kernel: Kernel = KERNELS[spec]()
-            return kernel
+            return KERNELS[spec]()
         if spec in FUNCTIONS:
             return FunctionKernel(spec)
         raise ValueError(
@@ -63,20 +62,20 @@ def as_kernel(spec: Any) -> Kernel:
         return FunctionKernel(spec)
     hint = f"; write {spec.__name__}()" if isinstance(spec, type) else ""
     raise TypeError(
-        f"{spec!r} is no kernel{hint}. Give a name of {sorted(KERNELS)}, a kernel object of "
+        f"{spec!r} is not a kernel{hint}. Give a name of {sorted(KERNELS)}, a kernel object of "
         "mixnorm.kernels, or a function of (X, Y)."
     )
 
 
 def register_kernel(name: str, function: Callable[[Any, Any], Any]) -> None:
-    """Give a kernel function a name, under which model files can hold it.
+    """Give a kernel function a name, so that model files can refer to it.
 
     Registering a name again replaces its function.
 
     Parameters
     ----------
     name : str
-        How to call it; not the name of a kernel of mixnorm's.
+        A name that none of mixnorm's own kernels has.
     function : callable
         ``function(X, Y)`` returns the kernel of all rows of ``X`` and ``Y``.
 
@@ -88,11 +87,11 @@ def register_kernel(name: str, function: Callable[[Any, Any], Any]) -> None:
     FunctionKernel(function='intersection')
     """
     if not isinstance(name, str):
-        raise TypeError(f"the name of a kernel must be a text, got {name!r}.")
+        raise TypeError(f"the name of a kernel must be a string, got {name!r}.")
     if not name or name in KERNELS:
         raise ValueError(
-            f"a kernel cannot be registered as {name!r}; choose a name that is not empty and none "
-            f"of {sorted(KERNELS)}."
+            f"a kernel cannot be registered as {name!r}; choose a name that is not empty and not "
+            f"one of {sorted(KERNELS)}."
         )
     if not callable(function):
         raise TypeError(f"register_kernel needs a function of (X, Y), got {function!r}.")
@@ -100,7 +99,7 @@ def register_kernel(name: str, function: Callable[[Any, Any], Any]) -> None:
 
 
 def describe(kernel: Kernel) -> str:
-    """Return a kernel in a few words, for tables and plots.
+    """Return a short description of a kernel, for tables and plots.
 
     Examples
     --------
@@ -110,8 +109,9 @@ def describe(kernel: Kernel) -> str:
     ('linear', 'polynomial(degree=3, gamma=1, coef0=1)')
     """
     if isinstance(kernel, FunctionKernel):
-        function = kernel.function
-        return function if isinstance(function, str) else _name_of(function)
+        name = getattr(kernel.function, "__name__", type(kernel.function).__name__)
+        name = kernel.function if isinstance(kernel.function, str) else str(name)
+        return "function" if name == "<lambda>" else name
     word = _WORDS.get(type(kernel), type(kernel).__name__)
     if not is_dataclass(kernel):
         return word
@@ -121,14 +121,6 @@ def describe(kernel: Kernel) -> str:
         if isinstance(value, bool):
             parts += [field.name] * value
         else:
-            parts.append(f"{field.name}={_in_words(value)}")
+            number = f"{value:g}" if isinstance(value, (int, float)) else str(value)
+            parts.append(f"{field.name}={number}")
     return f"{word}({', '.join(parts)})" if parts else word
-
-
-def _name_of(function: Any) -> str:
-    name = getattr(function, "__name__", type(function).__name__)
-    return "function" if name == "<lambda>" else str(name)
-
-
-def _in_words(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, (int, float)) else str(value)

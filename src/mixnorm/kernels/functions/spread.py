@@ -1,4 +1,4 @@
-"""How far apart rows are, on average: the unit of relative widths."""
+"""Mean distances between rows: the units of relative widths."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import is_sparse
+from mixnorm.kernels.functions.metrics import Rows
 
-# Entries sorted at a time.
-_CHUNK = 2**20
+# Entries that are sorted at a time.
+_SORTED_ENTRIES = 2**20
 
 
-def mean_squared_distance(X: Any, weight: np.ndarray | None = None) -> float:
+def mean_squared_distance(X: Rows, weight: np.ndarray | None = None) -> float:
     r"""Return the mean of :math:`\|x - x'\|_2^2` over all pairs of rows.
 
-    Twice the sum of the variances of the columns. ``weight`` has positive weights of the rows; a
-    row of weight two counts as two rows.
+    This is twice the sum of the variances of the columns. ``weight`` holds positive weights of the
+    rows; a row of weight two counts as two rows.
 
     Examples
     --------
@@ -27,11 +27,11 @@ def mean_squared_distance(X: Any, weight: np.ndarray | None = None) -> float:
     """
     n = X.shape[0]
     share = np.full(n, 1.0 / n) if weight is None else weight / np.sum(weight)
-    if is_sparse(X):
+    if not isinstance(X, np.ndarray):
         wide = X.astype(np.float64)
         means, squares = share @ wide, share @ wide.multiply(wide).tocsr()
         return 2.0 * float(np.sum(np.maximum(squares - means**2, 0.0)))
-    # The mean of equal numbers need not be that number: such columns have no variance.
+    # The rounded mean of equal numbers may differ from them, though their variance is zero.
     varies = np.max(X, axis=0) > np.min(X, axis=0)
     if weight is None:
         return 2.0 * float(np.sum(np.var(X, axis=0, dtype=np.float64)[varies]))
@@ -39,7 +39,7 @@ def mean_squared_distance(X: Any, weight: np.ndarray | None = None) -> float:
     return 2.0 * float(np.sum((share @ (left * left))[varies]))
 
 
-def mean_distance(X: Any, weight: np.ndarray | None = None) -> float:
+def mean_distance(X: Rows, weight: np.ndarray | None = None) -> float:
     r"""Return the mean of :math:`\|x - x'\|_1` over all pairs of rows, by sorting columns.
 
     In a sorted column, entry :math:`k` of :math:`n` is the larger one of :math:`k` pairs and the
@@ -53,10 +53,10 @@ def mean_distance(X: Any, weight: np.ndarray | None = None) -> float:
     n = X.shape[0]
     if weight is not None:
         return _weighted_mean_distance(X, weight / np.sum(weight))
-    if is_sparse(X):
+    if not isinstance(X, np.ndarray):
         return _mean_distance_of_sparse(X.tocsc(), n)
     signs = 2.0 * np.arange(n) - (n - 1)
-    step = max(1, _CHUNK // n)
+    step = max(1, _SORTED_ENTRIES // n)
     total = 0.0
     for start in range(0, X.shape[1], step):
         columns = np.sort(X[:, start : start + step].astype(np.float64), axis=0)
@@ -65,7 +65,10 @@ def mean_distance(X: Any, weight: np.ndarray | None = None) -> float:
 
 
 def _mean_distance_of_sparse(X: Any, n: int) -> float:
-    """Sort the stored entries of each column; the zeros lie between negative and positive ones."""
+    """Return the mean distance from sorted stored entries.
+
+    The zeros that are not stored lie between the negative and the positive entries.
+    """
     stored = np.diff(X.indptr)
     column = np.repeat(np.arange(X.shape[1]), stored)
     values = X.data.astype(np.float64)
@@ -76,18 +79,16 @@ def _mean_distance_of_sparse(X: Any, n: int) -> float:
     return float(2.0 * max(total, 0.0) / n**2)
 
 
-def _weighted_mean_distance(X: Any, share: np.ndarray) -> float:
-    """Return the same for rows whose weights sum to one, some columns at a time.
+def _weighted_mean_distance(X: Rows, share: np.ndarray) -> float:
+    """Return the mean distance of rows whose weights sum to one, some columns at a time.
 
-    In a sorted column, an entry is the larger one of as much as lies before it.
+    In a sorted column, an entry is the larger one of all pairs with the weight before it.
     """
-    sparse = is_sparse(X)
-    X = X.tocsc() if sparse else X
-    step = max(1, _CHUNK // X.shape[0])
+    step = max(1, _SORTED_ENTRIES // X.shape[0])
     total = 0.0
     for start in range(0, X.shape[1], step):
         block = X[:, start : start + step]
-        columns = (block.toarray() if sparse else block).astype(np.float64)
+        columns = (block if isinstance(block, np.ndarray) else block.toarray()).astype(np.float64)
         order = np.argsort(columns, axis=0, kind="stable")
         columns = np.take_along_axis(columns, order, axis=0)
         shares = share[order]

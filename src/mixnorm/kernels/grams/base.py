@@ -1,22 +1,30 @@
-"""What learners ask of the Gram matrices of several kernels, however these are kept."""
+"""The base class of Gram matrices of several kernels, and checks of their arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from mixnorm._array import ArrayLike
 from mixnorm.kernels.grams.tails import as_tails
 
 if TYPE_CHECKING:
     from mixnorm.kernels.functions.evaluate import Evaluator
 
+#: Some rows, columns or kernels: a slice, positions or a mask; None for all.
+Index: TypeAlias = "slice | Sequence[int] | np.ndarray | None"
+#: A dtype; None for that of the matrices.
+DType: TypeAlias = "DTypeLike | None"
+
 
 class Grams:
     """Base of the Gram matrices of several kernels on the same rows.
 
-    They may be stored, computed at every use, or known by factors.
+    A subclass stores them, computes them at every use, or knows their factors. Engines use these
+    methods alone, so that any subclass serves them.
 
     Attributes
     ----------
@@ -25,7 +33,7 @@ class Grams:
     dtype : dtype
         Floating dtype of what ``combine`` and ``products`` return.
     factors : list of array of shape (n_samples, rank), or None
-        The factors of the kernels, where they are known by these.
+        The factors of the kernels; None where there are none.
     """
 
     n_kernels: int
@@ -45,20 +53,20 @@ class Grams:
         return f"{type(self).__name__}({about}, dtype={self.dtype})"
 
     def _detail(self) -> str:
-        """Return what else ``repr`` shows."""
+        """Return the part of ``repr`` that only this class has."""
         return ""
 
     def combine(
-        self, weights: Any, rows: Any = None, columns: Any = None, *, dtype: Any = None
+        self, weights: ArrayLike, rows: Index = None, columns: Index = None, *, dtype: DType = None
     ) -> np.ndarray:
         """Return the weighted sum of the matrices, or some of its rows and columns."""
         raise NotImplementedError
 
-    def energies(self, A: Any) -> np.ndarray:
-        """Return the sums of ``A_i . A_j K_ij`` for every kernel, in float64."""
+    def energies(self, A: ArrayLike) -> np.ndarray:
+        """Return the sums of ``A_i . A_j K_ij`` for every kernel, in float64 (:eq:`energies`)."""
         raise NotImplementedError
 
-    def products(self, A: Any, which: Sequence[int] | None = None) -> np.ndarray:
+    def products(self, A: ArrayLike, which: Sequence[int] | None = None) -> np.ndarray:
         """Return each matrix, or those in ``which``, times ``A``.
 
         Of shape ``(n_kernels, n_samples, n_outputs)``, or ``(len(which), ...)``.
@@ -69,11 +77,17 @@ class Grams:
         """Return the diagonals, of shape ``(n_kernels, n_samples)``, in float64."""
         raise NotImplementedError
 
-    def take(self, rows: Any) -> Grams:
+    def columns(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns of all factors side by side, and the kernel of each column."""
+        raise NotImplementedError
+
+    def take(self, rows: Index) -> Grams:
         """Return the matrices of some of the rows."""
         raise NotImplementedError
 
-    def tail_sums(self, tail: int | Sequence[int], sample_weight: Any = None) -> np.ndarray:
+    def tail_sums(
+        self, tail: int | Sequence[int], sample_weight: ArrayLike | None = None
+    ) -> np.ndarray:
         """Return the tail sums of the kernels; see :func:`mixnorm.kernels.tail_sums`."""
         found = self._tail_sums(as_tails(tail), as_row_weights(sample_weight, self.n_samples))
         return np.asarray(found[0]) if np.ndim(tail) == 0 else found
@@ -83,11 +97,11 @@ class Grams:
         raise NotImplementedError
 
     def rescale(self, scales: np.ndarray, evaluator: Evaluator) -> None:
-        """Multiply the matrices in place, once ``evaluator`` has the kernels so scaled."""
+        """Multiply the matrices by scales, in place; ``evaluator`` has the scaled kernels."""
         raise NotImplementedError
 
 
-def as_weights(weights: Any, n_kernels: int, dtype: Any) -> np.ndarray:
+def as_weights(weights: ArrayLike, n_kernels: int, dtype: DTypeLike) -> np.ndarray:
     """Return the weights of a sum of kernels in ``dtype``, checked.
 
     A float64 vector beside float32 matrices would turn every one of them into float64.
@@ -108,8 +122,8 @@ def as_weights(weights: Any, n_kernels: int, dtype: Any) -> np.ndarray:
     return vector.astype(dtype)
 
 
-def as_row_weights(weight: Any, n_rows: int) -> np.ndarray | None:
-    """Return positive weights of rows in float64, checked; None where all rows count alike."""
+def as_row_weights(weight: ArrayLike | None, n_rows: int) -> np.ndarray | None:
+    """Return positive weights of rows in float64, checked; None if all are equal."""
     if weight is None:
         return None
     vector = np.asarray(weight, dtype=np.float64)
@@ -127,7 +141,7 @@ def as_row_weights(weight: Any, n_rows: int) -> np.ndarray | None:
     return None if n_rows == 0 or np.all(vector == vector[0]) else vector
 
 
-def as_table(A: Any, n_rows: int, dtype: Any) -> np.ndarray:
+def as_table(A: ArrayLike, n_rows: int, dtype: DTypeLike) -> np.ndarray:
     """Return ``A`` as a table with one row per column of the matrices, in ``dtype``."""
     table = np.asarray(A, dtype=dtype)
     if table.ndim != 2 or len(table) != n_rows:
@@ -138,13 +152,15 @@ def as_table(A: Any, n_rows: int, dtype: Any) -> np.ndarray:
     return table
 
 
-def places(index: Any, n: int, what: str) -> slice | np.ndarray:
+def as_positions(index: Index, n: int, what: str) -> slice | np.ndarray:
     """Return an index of rows or columns as a slice or as whole numbers from 0 to ``n - 1``.
 
     Examples
     --------
-    >>> places(None, 4, "rows"), places([True, False, True], 3, "rows"), places([-1], 4, "rows")
-    (slice(0, 4, 1), array([0, 2]), array([3]))
+    >>> as_positions(None, 4, "rows"), as_positions([True, False, True], 3, "rows")
+    (slice(0, 4, 1), array([0, 2]))
+    >>> as_positions([-1], 4, "rows")
+    array([3])
     """
     if index is None:
         return slice(0, n, 1)
@@ -158,7 +174,7 @@ def places(index: Any, n: int, what: str) -> slice | np.ndarray:
             f"{what} must be a slice, a list of positions or a mask, not {index!r}; "
             f"for a single one write [{index!r}]."
         )
-    found = found.reshape(-1)  # what numpy.ix_ makes has two axes
+    found = found.reshape(-1)  # numpy.ix_ makes arrays of two axes
     if found.dtype == bool:
         if len(found) != n:
             raise IndexError(
@@ -180,29 +196,22 @@ def places(index: Any, n: int, what: str) -> slice | np.ndarray:
     return np.where(found < 0, found + n, found)
 
 
-def kernels_of(which: Sequence[int] | None, n_kernels: int) -> list[int]:
-    """Return the numbers of some kernels, or of all, as a list."""
-    if which is None:
-        return list(range(n_kernels))
-    return [int(m) for m in np.arange(n_kernels)[places(which, n_kernels, "which")]]
-
-
-def count(index: slice | np.ndarray) -> int:
-    """Return how many places an index made by :func:`places` has."""
+def list_positions(index: slice | np.ndarray) -> np.ndarray:
+    """Return an index made by :func:`as_positions` as an array."""
     if isinstance(index, slice):
-        return len(range(index.start, index.stop, index.step))
-    return len(index)
+        return np.arange(index.start, index.stop, index.step)
+    return index
 
 
-def part(index: slice | np.ndarray, start: int, stop: int) -> slice | np.ndarray:
-    """Return the places from ``start`` to ``stop`` of an index made by :func:`places`."""
+def as_kernel_numbers(which: Index, n_kernels: int) -> list[int]:
+    """Return the numbers of some kernels, or of all, as a list."""
+    found: list[int] = list_positions(as_positions(which, n_kernels, "which")).tolist()
+    return found
+
+
+def take_part(index: slice | np.ndarray, start: int, stop: int) -> slice | np.ndarray:
+    """Return the places from ``start`` to ``stop`` of an index made by :func:`as_positions`."""
     if not isinstance(index, slice):
         return index[start:stop]
     chosen = range(index.start, index.stop, index.step)[start:stop]
     return slice(chosen.start, chosen.stop, chosen.step)
-
-
-def support_of(A: np.ndarray) -> np.ndarray | None:
-    """Return the rows of ``A`` that are not zero, where they are less than half; else None."""
-    support = np.flatnonzero(np.any(A != 0.0, axis=1))
-    return support if 2 * len(support) < len(A) else None

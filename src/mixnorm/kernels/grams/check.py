@@ -1,27 +1,27 @@
-"""Whether matrices can be kernels, and what to do about those that cannot."""
+"""Checks that matrices can be kernels, with errors that name the first that cannot."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mixnorm._chunks import chunks
 from mixnorm._threads import one_thread
 
-# Rows of the principal block whose eigenvalues are looked at.
-_BLOCK = 128
-_SEED = 0
+# Rows of the principal block whose eigenvalues are checked.
+_ROWS_OF_BLOCK = 128
 
 
 def check_matrices(
-    matrices: Sequence[np.ndarray], square: bool, labels: Sequence[Any] | None = None
+    matrices: Sequence[np.ndarray], square: bool, labels: Sequence[object] | None = None
 ) -> None:
     """Raise a ValueError for the first matrix that cannot be a kernel.
 
-    It is named by its number, or by its label.
+    The error names it by its number, or by its label.
     """
     labels = range(len(matrices)) if labels is None else [repr(label) for label in labels]
     n_rows, n_columns = matrices[0].shape
@@ -34,32 +34,31 @@ def check_matrices(
             f"the kernels have {n_rows} rows and {n_columns} columns; kernels to learn from must "
             "be square, training rows against themselves."
         )
-    if not square:
-        for label, matrix in zip(labels, matrices, strict=True):
-            check_finite(matrix, label)
-        return
     rows = block_rows(n_rows)
     for label, matrix in zip(labels, matrices, strict=True):
-        _check_square(matrix, label, rows)
+        if square:
+            _check_square(matrix, label, rows)
+        else:
+            check_finite(matrix, label)
 
 
 def block_rows(n: int) -> np.ndarray:
     """Return the rows of the block, the same for all kernels and in every call."""
-    if n <= _BLOCK:
+    if n <= _ROWS_OF_BLOCK:
         return np.arange(n)
-    return np.sort(np.random.default_rng(_SEED).choice(n, _BLOCK, replace=False))
+    return np.sort(np.random.default_rng(0).choice(n, _ROWS_OF_BLOCK, replace=False))
 
 
-def check_finite(matrix: np.ndarray, m: Any) -> None:
+def check_finite(matrix: np.ndarray, m: object) -> None:
     """Raise a ValueError if an entry is not finite."""
-    # A sum is finite if all entries are, up to overflow: then a second look decides.
+    # The sum of finite entries is finite, unless it overflows: then the entries decide.
     with np.errstate(over="ignore", invalid="ignore"):
         total = matrix.sum(dtype=np.float64)
     if not np.isfinite(total) and not np.all(np.isfinite(matrix)):
         _refuse_infinite(matrix, m)
 
 
-def _refuse_infinite(matrix: np.ndarray, m: Any) -> NoReturn:
+def _refuse_infinite(matrix: np.ndarray, m: object) -> NoReturn:
     i, j = np.argwhere(~np.isfinite(matrix))[0]
     raise ValueError(
         f"kernel {m} has {matrix[i, j]} in row {i}, column {j}; all entries must be finite. Look "
@@ -67,13 +66,13 @@ def _refuse_infinite(matrix: np.ndarray, m: Any) -> NoReturn:
     )
 
 
-def _check_square(matrix: np.ndarray, m: Any, rows: np.ndarray) -> None:
-    """Check one kernel on training rows: finite, symmetric, positive as far as can be seen."""
+def _check_square(matrix: np.ndarray, m: object, rows: np.ndarray) -> None:
+    """Check that the kernel of training rows is finite, symmetric and, in samples, positive."""
     from mixnorm.kernels.grams.survey_jit import TILE, survey
 
     diagonal = np.diagonal(matrix)
     roots = np.sqrt(np.maximum(diagonal, 0))
-    # The transpose of a symmetric matrix is as good, and may be the one that lies in rows.
+    # The transpose of a symmetric matrix is the same matrix, and may be the one in C order.
     laid = matrix.T if matrix.flags.f_contiguous else np.ascontiguousarray(matrix)
     found = [
         survey(laid, roots, TILE * part.start, min(TILE * part.stop, len(laid)))
@@ -83,7 +82,7 @@ def _check_square(matrix: np.ndarray, m: Any, rows: np.ndarray) -> None:
     if nothing != 0.0:
         if not np.all(np.isfinite(matrix)):
             _refuse_infinite(matrix, m)
-        uneven = largest  # two entries so far apart that their difference overflows
+        uneven = largest  # all entries are finite, but the difference of two overflows
     allowed = 1e-4 if matrix.dtype == np.float32 else 1e-7
     if uneven > allowed * largest:
         raise ValueError(
@@ -93,7 +92,7 @@ def _check_square(matrix: np.ndarray, m: Any, rows: np.ndarray) -> None:
         )
     lowest = float(diagonal.min())
     if lowest < -allowed * largest:
-        _refuse_negative(m, f"entry {lowest:.3g} on its diagonal", diagonal.argmin())
+        _refuse_negative(m, f"entry {lowest:.3g} on its diagonal in row {diagonal.argmin()}")
     if excess > allowed * largest:
         _refuse_negative(
             m, f"an entry larger by {excess:.3g} than the root of the product of the diagonal's"
@@ -101,8 +100,8 @@ def _check_square(matrix: np.ndarray, m: Any, rows: np.ndarray) -> None:
     _check_block(matrix[np.ix_(rows, rows)].astype(np.float64), m, matrix.dtype)
 
 
-def _check_block(block: np.ndarray, m: Any, dtype: Any) -> None:
-    """Raise if a principal block has a negative eigenvalue, beyond what rounding may leave."""
+def _check_block(block: np.ndarray, m: object, dtype: DTypeLike) -> None:
+    """Raise if a principal block has a negative eigenvalue that rounding cannot explain."""
     unit = max(0.0, float(np.max(np.diagonal(block)))) or 1.0  # large traces may overflow
     block = 0.5 * (block / unit) + 0.5 * (block / unit).T
     trace = float(np.trace(block))
@@ -113,14 +112,13 @@ def _check_block(block: np.ndarray, m: Any, dtype: Any) -> None:
         return
     least = float(np.linalg.eigvalsh(block)[0])
     if least < -allowed:
-        of = f"{len(block)} of its rows" if len(block) == _BLOCK else "its rows"
+        of = f"{len(block)} of its rows" if len(block) == _ROWS_OF_BLOCK else "its rows"
         what = f"eigenvalue {least * unit:.3g} on {of}, {-least / trace:.1e} of their trace"
         _refuse_negative(m, what)
 
 
-def _refuse_negative(m: Any, what: str, row: Any = None) -> NoReturn:
-    where = "" if row is None else f" in row {row}"
+def _refuse_negative(m: object, what: str) -> NoReturn:
     raise ValueError(
-        f"kernel {m} is not positive semi-definite: it has {what}{where}. Repair it with "
+        f"kernel {m} is not positive semi-definite: it has {what}. Repair it with "
         "mixnorm.kernels.clip_negative(K), or use another kernel."
     )

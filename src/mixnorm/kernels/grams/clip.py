@@ -1,4 +1,4 @@
-"""The nearest kernel to a matrix that is none."""
+"""The nearest kernel matrix to a matrix that is not positive semi-definite."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import MatrixLike
 from mixnorm.kernels.grams.check import check_finite
 from mixnorm.kernels.grams.stack import KernelStack
 
 
-def clip_negative(K: Any) -> Any:
+def clip_negative(K: MatrixLike | KernelStack) -> Any:
     """Return the nearest positive semi-definite matrix, in the Frobenius norm.
 
-    The symmetric part, its negative eigenvalues set to zero.
+    This is the symmetric part with its negative eigenvalues set to zero.
 
     Parameters
     ----------
     K : array of shape (n, n) or (n_kernels, n, n), list of matrices, or KernelStack
-        Similarities that are no kernel, or a kernel that rounding made indefinite.
+        Similarities that are not a kernel, or a kernel that rounding made indefinite.
 
     Returns
     -------
     array, list or KernelStack
-        The same kind of object, float32 staying float32.
+        The same kind of object; float32 stays float32.
 
     References
     ----------
@@ -38,7 +39,7 @@ def clip_negative(K: Any) -> Any:
            [0.5, 0.5]])
     """
     stack = KernelStack(K)
-    stack.needs_square("clip_negative")
+    stack.check_square("clip_negative")
     for m, matrix in enumerate(stack.matrices):
         check_finite(matrix, m)
     clipped = [_clip(matrix) for matrix in stack.matrices]

@@ -1,24 +1,33 @@
-"""Low-rank factors of kernels: landmarks and random features."""
+"""Kernels by low-rank factors: from landmarks (Nyström) or from random features."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
+from mixnorm._array import ArrayLike
 from mixnorm._threads import one_thread
 from mixnorm.kernels.functions.evaluate import Evaluator, Side
 from mixnorm.kernels.functions.kernels import GaussianKernel, LaplacianKernel
 from mixnorm.kernels.functions.metrics import Points
-from mixnorm.kernels.grams.base import Grams, as_table, as_weights, count, kernels_of, places
+from mixnorm.kernels.grams.base import (
+    DType,
+    Grams,
+    Index,
+    as_kernel_numbers,
+    as_positions,
+    as_table,
+    as_weights,
+    list_positions,
+)
 
-#: Directions whose eigenvalue is below this share of the largest are noise, and dropped.
-TINY = 1e-10
+# Directions whose eigenvalue is below this part of the largest are rounding, and are dropped.
+_LEAST_EIGENVALUE = 1e-10
 
 
 class FactorGrams(Grams):
-    r"""Gram matrices known by factors, :math:`K_m \approx \Phi_m \Phi_m^\top`.
+    r"""Gram matrices with known factors, :math:`K_m \approx \Phi_m \Phi_m^\top`.
 
     Parameters
     ----------
@@ -34,7 +43,7 @@ class FactorGrams(Grams):
         self._columns = columns
         self._ranks = list(ranks)
         #: The factors, views of the columns.
-        self.factors: list[np.ndarray] = parts_of(columns, ranks)
+        self.factors: list[np.ndarray] = split_columns(columns, ranks)
 
     def columns(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the columns of all factors side by side, and the kernel of each column."""
@@ -44,41 +53,41 @@ class FactorGrams(Grams):
         return f"rank={max(self._ranks)}, "
 
     def combine(
-        self, weights: Any, rows: Any = None, columns: Any = None, *, dtype: Any = None
+        self, weights: ArrayLike, rows: Index = None, columns: Index = None, *, dtype: DType = None
     ) -> np.ndarray:
         """Return the weighted sum of the matrices, or some of its rows and columns.
 
-        For few rows: this is as large as a Gram matrix.
+        The sum is as large as a Gram matrix, so this is for few rows.
         """
         scales = as_weights(weights, self.n_kernels, dtype or self.dtype)
-        left = places(rows, self.n_samples, "rows")
-        right = places(columns, self.n_samples, "columns")
-        total = np.zeros((count(left), count(right)), dtype=scales.dtype)
+        left = as_positions(rows, self.n_samples, "rows")
+        right = as_positions(columns, self.n_samples, "columns")
+        total = np.zeros((len(list_positions(left)), len(list_positions(right))), scales.dtype)
         for factor, scale in zip(self.factors, scales, strict=True):
             if scale:
                 total += (scale * factor[left]) @ factor[right].T
         return total
 
-    def energies(self, A: Any) -> np.ndarray:
+    def energies(self, A: ArrayLike) -> np.ndarray:
         """Return the sums of ``A_i . A_j K_ij`` for every kernel, in float64."""
         table = as_table(A, self.n_samples, self.dtype)
         sums = np.sum((self._columns.T @ table).astype(np.float64) ** 2, axis=1)
         _, kernel_of = self.columns()
         return np.bincount(kernel_of, weights=sums, minlength=self.n_kernels)
 
-    def products(self, A: Any, which: Sequence[int] | None = None) -> np.ndarray:
+    def products(self, A: ArrayLike, which: Sequence[int] | None = None) -> np.ndarray:
         """Return each matrix, or those in ``which``, times ``A``."""
         table = as_table(A, self.n_samples, self.dtype)
-        factors = [self.factors[m] for m in kernels_of(which, self.n_kernels)]
+        factors = [self.factors[m] for m in as_kernel_numbers(which, self.n_kernels)]
         return np.stack([factor @ (factor.T @ table) for factor in factors])
 
     def diagonals(self) -> np.ndarray:
         """Return the diagonals, of shape ``(n_kernels, n_samples)``, in float64."""
         return np.stack([np.einsum("ij,ij->i", phi, phi, dtype=np.float64) for phi in self.factors])
 
-    def take(self, rows: Any) -> FactorGrams:
+    def take(self, rows: Index) -> FactorGrams:
         """Return a copy of the factors on some of the rows."""
-        index = np.arange(self.n_samples)[places(rows, self.n_samples, "rows")]
+        index = list_positions(as_positions(rows, self.n_samples, "rows"))
         return FactorGrams(self._columns[index], self._ranks)
 
     def rescale(self, scales: np.ndarray, evaluator: Evaluator) -> None:
@@ -93,14 +102,14 @@ class FactorGrams(Grams):
         for m, factor in enumerate(self.factors):
             wide = factor.astype(np.float64)
             wide = wide if roots is None else wide * roots
-            with one_thread():  # the same eigenvalues as those of the large matrix, but for zeros
+            with one_thread():  # apart from zeros, the eigenvalues of the large matrix
                 values = np.linalg.eigvalsh(wide.T @ wide)[::-1]
             for place, tail in enumerate(tails):
                 found[place, m] = max(0.0, float(np.sum(values[tail:]))) / n
         return found
 
 
-def parts_of(columns: np.ndarray, ranks: Sequence[int]) -> list[np.ndarray]:
+def split_columns(columns: np.ndarray, ranks: Sequence[int]) -> list[np.ndarray]:
     """Return the columns of each kernel, as views."""
     if not ranks:
         return []
@@ -111,9 +120,9 @@ def parts_of(columns: np.ndarray, ranks: Sequence[int]) -> list[np.ndarray]:
 
 
 def landmark_maps(evaluator: Evaluator, landmarks: Side) -> list[np.ndarray]:
-    """Return for each kernel what turns its values at the landmarks into features.
+    """Return for each kernel the map from its values at the landmarks to features.
 
-    The inverse root of the landmarks' Gram matrix, without directions that are next to nothing.
+    The map is the inverse root of the landmarks' Gram matrix, without directions of rounding.
     """
     maps: list[np.ndarray] = []
     for m in range(len(evaluator.kernels)):
@@ -122,8 +131,8 @@ def landmark_maps(evaluator: Evaluator, landmarks: Side) -> list[np.ndarray]:
         )
         with one_thread():
             values, vectors = np.linalg.eigh(0.5 * (square + square.T))
-        kept = values > TINY * max(values[-1], 0.0)
-        kept[-1] = True  # a kernel that is zero has one feature, which is zero
+        kept = values > _LEAST_EIGENVALUE * max(values[-1], 0.0)
+        kept[-1] = True  # a kernel that is zero everywhere has one feature, which is zero
         root = np.sqrt(np.maximum(values[kept], np.finfo(np.float64).tiny))
         maps.append(vectors[:, kept] / root if values[-1] > 0.0 else np.zeros((len(values), 1)))
     return maps
@@ -137,7 +146,7 @@ def landmark_features(
     places: Mapping[int, np.ndarray],
     roots: np.ndarray,
 ) -> None:
-    """Write the features of rows into the places of some kernels, each times its root."""
+    """Write the features of rows for some kernels into ``places``, each times its root."""
     for some, m, block in evaluator.blocks(rows, landmarks, sorted(places)):
         places[m][some] = block @ (maps[m] * roots[m])
 
@@ -148,10 +157,10 @@ def landmark_features(
 def random_maps(
     evaluator: Evaluator, widths: dict[int, int], rank: int, generator: np.random.Generator
 ) -> tuple[list[np.ndarray], list[int]]:
-    """Return frequencies, and for each kernel which of them are its own.
+    """Return arrays of frequencies, and for each kernel the number of its array.
 
-    Kernels of one metric on one group of columns share theirs, up to their width: the inner
-    products with a row are then computed once.
+    Kernels of one metric on one group of columns share frequencies, up to their width, so that the
+    inner products with a row are computed once.
     """
     maps: list[np.ndarray] = []
     places: dict[tuple[int, str | None], int] = {}
@@ -159,7 +168,7 @@ def random_maps(
     for m, kernel in enumerate(evaluator.kernels):
         if not isinstance(kernel, (GaussianKernel, LaplacianKernel)):
             raise ValueError(
-                f"random features are known for Gaussian and Laplacian kernels, but kernel "
+                f"factors='random' needs Gaussian or Laplacian kernels, but kernel "
                 f"{evaluator.names[m]!r} is a {type(kernel).__name__}; use factors='nystrom'."
             )
         group = evaluator.group_of[m]
@@ -182,13 +191,13 @@ def random_features(
     places: Mapping[int, np.ndarray],
     roots: np.ndarray,
 ) -> None:
-    """Write the features of rows into the places of some kernels: cosines, and then sines."""
+    """Write the features of rows for some kernels into ``places``: cosines, and then sines."""
     phases: dict[int, np.ndarray] = {}
     for m, place in places.items():
         kernel, base = evaluator.kernels[m], map_of[m]
         if base not in phases:
             phases[base] = np.asarray(points[evaluator.group_of[m]].centred @ maps[base])
-        tau = float(kernel.tau)  # type: ignore[attr-defined]  # random_maps looked
+        tau = float(kernel.tau)  # type: ignore[attr-defined]  # random_maps checked
         unit = np.sqrt(tau) if isinstance(kernel, GaussianKernel) else tau
         angles = phases[base] / unit
         half = angles.shape[1]

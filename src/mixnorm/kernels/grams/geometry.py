@@ -1,4 +1,4 @@
-"""How far kernels are from saying the same: what the rates of greedy learning depend on."""
+"""Constants of a set of kernels that the rates of greedy learning depend on."""
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ from itertools import combinations
 
 import numpy as np
 
-# Directions of a kernel below this share of its largest eigenvalue are taken for rounding.
-_TINY = 1e-12
+# Directions of a kernel below this part of its largest eigenvalue are taken for rounding.
+_ZERO_EIGENVALUE = 1e-12
 
 
 @dataclass(frozen=True)
 class KernelGeometry:
-    r"""What kernel matrices have in common, with :math:`\hat K_j = K_j / n`.
+    r"""Eigenvalues and angles of kernel matrices, with :math:`\hat K_j = K_j / n`.
 
     Attributes
     ----------
     correlation : float
-        :math:`\delta`, the largest cosine between what two kernels can make of the rows.
+        :math:`\delta`, the largest cosine between the spans of two kernels
+        (:eq:`kernel-correlation`).
     smallest : float
         :math:`\sigma_{\min}^+`, the smallest eigenvalue of a :math:`\hat K_j` that is not zero.
     gamma : tuple of two floats
-        Below and above :math:`\gamma`, the smallest number with :math:`\sum_j \|a_j\| \le \gamma
-        \|\sum_j \hat K_j a_j\|` for all :math:`a_j` in the span of :math:`K_j`. Infinite where
-        kernels together have more directions than there are rows, or share one.
+        Bounds from below and above of :math:`\gamma`, the smallest number with :math:`\sum_j
+        \|a_j\| \le \gamma \|\sum_j \hat K_j a_j\|` for all :math:`a_j` in the span of
+        :math:`K_j` (:eq:`gamma-bound`). Infinite if the kernels together have more directions than
+        there are rows, or share one.
     ranks : tuple of int
         How many directions each kernel has.
     largest : float
@@ -43,16 +45,16 @@ class KernelGeometry:
     def rate(self) -> float:
         r"""The factor :math:`1 - \tau` of Algorithm 2, with :math:`\tau = 1 / (8 \gamma^2)`.
 
-        By it the loss above the best that the kernels can do falls in a step, at least. Where
-        eigenvalues exceed one, steps of the best length gain their square less, and :math:`\tau` is
-        divided by it.
+        In each step the loss above the best of these kernels falls at least by this factor
+        (:eq:`geometric-rate`). If eigenvalues exceed one, :math:`\tau` is divided by the square of
+        the largest.
         """
         scale = self.gamma[1] * max(1.0, self.largest)
         return 1.0 - 1.0 / (8.0 * scale**2) if math.isfinite(scale) else 1.0
 
 
 def kernel_geometry(factors: Sequence[np.ndarray]) -> KernelGeometry:
-    r"""Return what kernels have in common, given factors :math:`K_j = \Phi_j \Phi_j^\top`.
+    r"""Return eigenvalues and angles of kernels, given factors :math:`K_j = \Phi_j \Phi_j^\top`.
 
     Parameters
     ----------
@@ -69,7 +71,7 @@ def kernel_geometry(factors: Sequence[np.ndarray]) -> KernelGeometry:
     if len(factors) == 0:
         raise ValueError("there are no kernels; give at least one factor.")
     spans, sizes = [], []
-    for number, phi in enumerate(map(_checked, factors)):
+    for number, phi in enumerate(map(_check_factor, factors)):
         if len(phi) != len(factors[0]):
             raise ValueError(
                 f"factor {number} has {len(phi)} rows, but the first has {len(factors[0])}; all "
@@ -77,7 +79,7 @@ def kernel_geometry(factors: Sequence[np.ndarray]) -> KernelGeometry:
             )
         vectors, roots, _ = np.linalg.svd(phi, full_matrices=False)
         values = roots**2 / len(phi)
-        kept = values > _TINY * max(float(values[0]), 0.0)
+        kept = values > _ZERO_EIGENVALUE * max(float(values[0]), 0.0)
         spans.append(vectors[:, kept])
         sizes.append(values[kept])
     correlation = max((_cosine(one, other) for one, other in combinations(spans, 2)), default=0.0)
@@ -87,12 +89,12 @@ def kernel_geometry(factors: Sequence[np.ndarray]) -> KernelGeometry:
     return KernelGeometry(correlation, smallest, _gamma(spans, sizes), ranks, largest)
 
 
-def _checked(factor: np.ndarray) -> np.ndarray:
+def _check_factor(factor: np.ndarray) -> np.ndarray:
     phi = np.asarray(factor, dtype=np.float64)
     if phi.ndim != 2 or 0 in phi.shape or not np.all(np.isfinite(phi)):
         raise ValueError(
-            f"a factor of shape {phi.shape} is none; give finite numbers, one row per sample and "
-            "at least one column."
+            f"a factor has shape {phi.shape}, or entries that are not finite; give finite numbers, "
+            "one row per sample and at least one column."
         )
     return phi
 

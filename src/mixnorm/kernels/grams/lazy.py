@@ -1,33 +1,38 @@
-"""Gram matrices that are computed when they are used."""
+"""Gram matrices that are stored as far as memory allows, and else computed at every use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
+from mixnorm._array import ArrayLike
 from mixnorm.kernels.functions.evaluate import BYTES, Evaluator, Side, block_entries
 from mixnorm.kernels.grams.base import (
+    DType,
     Grams,
+    Index,
+    as_kernel_numbers,
+    as_positions,
     as_table,
     as_weights,
-    count,
-    kernels_of,
-    places,
 )
 from mixnorm.kernels.grams.stack import KernelStack
 from mixnorm.kernels.grams.tails import tails_of
 
-# What costs most to compute again is kept first: unknown functions, then sums over columns.
-_COST = {None: 0, "chi2": 1, "cityblock": 1}
+# The kernels that are slowest to compute are stored first: unknown functions, then metrics that sum
+# over columns; all others come last.
+_RANK_OF_METRIC = {None: 0, "chi2": 1, "cityblock": 1}
 
 
-def compute(evaluator: Evaluator, side: Side, which: Sequence[int], memory: int) -> np.ndarray:
+def compute_matrices(
+    evaluator: Evaluator, side: Side, which: Sequence[int], memory: int
+) -> np.ndarray:
     """Return the matrices of some kernels on the rows of a side: ``(len(which), n, n)``.
 
-    Half of the entries are computed, and written twice: the matrices are exactly symmetric.
+    Only half of the entries are computed, so that the matrices are exactly symmetric.
     """
     n = side.n_rows
     matrices = np.empty((len(which), n, n), dtype=evaluator.dtype)
@@ -44,27 +49,28 @@ def grams_of(
     evaluator: Evaluator,
     side: Side,
     memory: int,
-    restrict: Callable[[Any], Grams],
+    restrict: Callable[[Index], Grams],
     partly: bool = True,
 ) -> KernelStack | LazyGrams:
-    """Return the Gram matrices on the rows of a side: stored, as far as ``memory`` allows.
+    """Return the Gram matrices on the rows of a side, stored if they fit into ``memory``.
 
-    Where they do not fit, some are, or none unless ``partly``.
+    If they do not fit, as many as fit are stored with ``partly``, and otherwise none.
     """
-    n, n_kernels = side.n_rows, len(evaluator.kernels)
+    n, kernels = side.n_rows, evaluator.kernels
+    n_kernels = len(kernels)
     size = max(1, n * n * evaluator.dtype.itemsize)
     if n_kernels * size <= memory:
-        return KernelStack._of(compute(evaluator, side, range(n_kernels), memory), True)
+        return KernelStack._of(compute_matrices(evaluator, side, range(n_kernels), memory), True)
     room = memory - BYTES * block_entries(memory, n)
-    order = sorted(range(n_kernels), key=lambda m: _COST.get(evaluator.kernels[m].metric, 2))
+    order = sorted(range(n_kernels), key=lambda m: _RANK_OF_METRIC.get(kernels[m].metric, 2))
     kept = sorted(order[: max(0, room // size)]) if partly else []
-    return LazyGrams(
-        evaluator, side, memory, kept, compute(evaluator, side, kept, memory), restrict
-    )
+    matrices = compute_matrices(evaluator, side, kept, memory)
+    return LazyGrams(evaluator, side, memory, kept, matrices, restrict)
 
 
+@dataclass(eq=False, repr=False)
 class LazyGrams(Grams):
-    """Gram matrices of which some are stored and the others computed at every use.
+    """Gram matrices: some are stored, and the others are computed at every use.
 
     Parameters
     ----------
@@ -82,48 +88,42 @@ class LazyGrams(Grams):
         Returns the Gram matrices on some of the rows.
     """
 
-    def __init__(
-        self,
-        evaluator: Evaluator,
-        side: Side,
-        memory: int,
-        kept: Sequence[int],
-        matrices: np.ndarray,
-        restrict: Callable[[Any], Grams],
-    ) -> None:
-        n = side.n_rows
-        super().__init__(len(evaluator.kernels), (n, n), evaluator.dtype)
-        self.evaluator = evaluator
-        self.side = side
-        self.memory = memory
-        self.kept = list(kept)
-        self.matrices = matrices
-        self._restrict = restrict
+    evaluator: Evaluator
+    side: Side
+    memory: int
+    kept: list[int]
+    matrices: np.ndarray
+    restrict: Callable[[Index], Grams]
+
+    def __post_init__(self) -> None:
+        n = self.side.n_rows
+        super().__init__(len(self.evaluator.kernels), (n, n), self.evaluator.dtype)
+        self._others = [m for m in range(self.n_kernels) if m not in self.kept]
 
     def _detail(self) -> str:
         return f"stored={len(self.kept)}, "
 
     def combine(
-        self, weights: Any, rows: Any = None, columns: Any = None, *, dtype: Any = None
+        self, weights: ArrayLike, rows: Index = None, columns: Index = None, *, dtype: DType = None
     ) -> np.ndarray:
         """Return the weighted sum of the matrices, or some of its rows and columns."""
         scales = as_weights(weights, self.n_kernels, dtype or self.dtype)
-        left = places(rows, self.n_samples, "rows")
-        right = places(columns, self.n_samples, "columns")
+        some = self.side.part(as_positions(rows, self.n_samples, "rows"))
+        others = self.side.part(as_positions(columns, self.n_samples, "columns"))
         if self.kept:
             total = self._stored.combine(scales[self.kept], rows, columns, dtype=scales.dtype)
         else:
-            total = np.zeros((count(left), count(right)), dtype=scales.dtype)
-        which = [m for m in self._others() if scales[m]]
-        some, others = self.side.part(left), self.side.part(right)
+            total = np.zeros((some.n_rows, others.n_rows), dtype=scales.dtype)
+        which = [m for m in self._others if scales[m]]
         for part, m, block in self._blocks(some, others, which):
             total[part] += np.multiply(block, scales[m], out=block if dtype is None else None)
         return total
 
-    def energies(self, A: Any) -> np.ndarray:
+    def energies(self, A: ArrayLike) -> np.ndarray:
         """Return the sums of ``A_i . A_j K_ij`` for every kernel, in float64.
 
-        Kernels are computed only between rows where ``A`` is not zero, and only once for a pair.
+        Kernels are computed only between rows where ``A`` is not zero, and once for a pair of
+        rows.
         """
         table = as_table(A, self.n_samples, np.float64)
         found = np.zeros(self.n_kernels)
@@ -132,21 +132,21 @@ class LazyGrams(Grams):
         support = np.flatnonzero(np.any(table != 0.0, axis=1))
         side, small = self.side.part(support), table[support]
         entries = block_entries(self.memory, len(support))
-        blocks = self.evaluator.blocks(side, side, self._others(), entries, upper=True)
+        blocks = self.evaluator.blocks(side, side, self._others, entries, upper=True)
         for rows, m, block in blocks:
             own, size = small[rows], rows.stop - rows.start
             products = block @ small[rows.start :]
-            square = block[:, :size] @ own  # counted once, all else twice
+            square = block[:, :size] @ own  # counts once, the rest of the block twice
             found[m] += np.sum(own * (2.0 * products - square))
         return found
 
-    def products(self, A: Any, which: Sequence[int] | None = None) -> np.ndarray:
+    def products(self, A: ArrayLike, which: Sequence[int] | None = None) -> np.ndarray:
         """Return each matrix, or those in ``which``, times ``A``.
 
         Kernels are computed only with the rows where ``A`` is not zero.
         """
         table = as_table(A, self.n_samples, self.dtype)
-        asked = kernels_of(which, self.n_kernels)
+        asked = as_kernel_numbers(which, self.n_kernels)
         found = np.zeros((len(asked), self.n_samples, table.shape[1]), dtype=self.dtype)
         place = {m: row for row, m in enumerate(asked)}
         stored = {m: row for row, m in enumerate(self.kept) if m in place}
@@ -166,7 +166,7 @@ class LazyGrams(Grams):
     def _add_halves(
         self, found: np.ndarray, place: dict[int, int], which: list[int], A: np.ndarray
     ) -> None:
-        """Add products with all rows, for which one half of every matrix is computed."""
+        """Add products with all rows, from one half of every matrix."""
         entries = block_entries(self.memory, self.n_samples)
         blocks = self.evaluator.blocks(self.side, self.side, which, entries, upper=True)
         for rows, m, block in blocks:
@@ -178,9 +178,9 @@ class LazyGrams(Grams):
         """Return the diagonals, of shape ``(n_kernels, n_samples)``, in float64."""
         return self.evaluator.diagonals(self.side, range(self.n_kernels))
 
-    def take(self, rows: Any) -> Grams:
-        """Return the matrices on some of the rows, stored if these fit."""
-        return self._restrict(rows)
+    def take(self, rows: Index) -> Grams:
+        """Return the matrices on some of the rows, stored if they fit."""
+        return self.restrict(rows)
 
     def rescale(self, scales: np.ndarray, evaluator: Evaluator) -> None:
         """Multiply the stored matrices in place, and compute the others by ``evaluator``."""
@@ -192,8 +192,8 @@ class LazyGrams(Grams):
         found = np.empty((len(tails), self.n_kernels))
         if self.kept:
             found[:, self.kept] = self._stored.tail_sums(tails, weight)
-        others = self._others()
-        for m, diagonal in zip(others, self.evaluator.diagonals(self.side, others), strict=True):
+        diagonals = self.evaluator.diagonals(self.side, self._others)
+        for m, diagonal in zip(self._others, diagonals, strict=True):
             product = partial(self._multiply, m)
             found[:, m] = tails_of(product, diagonal, tails, self.dtype, weight)
         return found
@@ -209,10 +209,8 @@ class LazyGrams(Grams):
     def _stored(self) -> KernelStack:
         return KernelStack._of(self.matrices, True)
 
-    def _others(self) -> list[int]:
-        kept = set(self.kept)
-        return [m for m in range(self.n_kernels) if m not in kept]
-
-    def _blocks(self, left: Side, right: Side, which: Sequence[int]) -> Any:
+    def _blocks(
+        self, left: Side, right: Side, which: Sequence[int]
+    ) -> Iterator[tuple[slice, int, np.ndarray]]:
         entries = block_entries(self.memory, right.n_rows)
         return self.evaluator.blocks(left, right, which, entries)

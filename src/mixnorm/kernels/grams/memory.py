@@ -1,18 +1,17 @@
-"""Amounts of memory, as numbers or in words."""
+"""Amounts of memory: from texts to bytes, and back."""
 
 from __future__ import annotations
 
 import math
 import numbers
 import re
-from typing import Any
 
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-_BINARY = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+# Powers of 1000, or of 1024 for units such as GiB.
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
 
 
-def as_bytes(memory: Any) -> int:
+def as_bytes(memory: object) -> int:
     """Return an amount of memory in bytes.
 
     Examples
@@ -24,11 +23,10 @@ def as_bytes(memory: Any) -> int:
         match = _AMOUNT.fullmatch(memory)
         if match is None or (match[3] and not match[2]):
             raise ValueError(
-                f"memory={memory!r} is no amount of memory; write a number of bytes, or a text "
+                f"memory={memory!r} is not an amount of memory; write a number of bytes, or a text "
                 "such as '4 GiB' or '500 MB'."
             )
-        units = _BINARY if match[3] else _UNITS
-        amount = float(match[1]) * units[match[2].lower()]
+        amount = float(match[1]) * (1024 if match[3] else 1000) ** _POWERS[match[2].lower()]
     elif isinstance(memory, numbers.Real) and not isinstance(memory, bool):
         amount = float(memory)
     else:
@@ -41,16 +39,15 @@ def as_bytes(memory: Any) -> int:
     return int(amount)
 
 
-def in_words(amount: float) -> str:
-    """Return an amount of memory as people write it.
+def format_bytes(amount: float) -> str:
+    """Return an amount of memory with a readable unit.
 
     Examples
     --------
-    >>> in_words(2**31), in_words(1500), in_words(10)
+    >>> format_bytes(2**31), format_bytes(1500), format_bytes(10)
     ('2 GiB', '1.46 KiB', '10 bytes')
     """
-    for unit in ("TiB", "GiB", "MiB", "KiB"):
-        size = _BINARY[unit[0].lower()]
-        if amount >= size:
-            return f"{amount / size:.3g} {unit}"
+    for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if amount >= 1024**power:
+            return f"{amount / 1024**power:.3g} {unit}"
     return f"{amount:.0f} bytes"

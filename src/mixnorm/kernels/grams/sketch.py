@@ -1,37 +1,36 @@
-"""Stand-ins of low rank for many kernels, to find out quickly which of them are large."""
+"""Low-rank stand-ins for many kernels, by which the largest gradients are found quickly."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import linalg
 
-from mixnorm._array import is_sparse
-from mixnorm._distinct import distinct, drawn
+from mixnorm._distinct import draw_rows, find_distinct_rows
 from mixnorm._threads import one_thread
 from mixnorm.kernels.functions.evaluate import Evaluator, Side
 from mixnorm.kernels.functions.kernels import WidthKernel
+from mixnorm.kernels.functions.metrics import Rows
 
-# Rows that landmarks are chosen from, for each landmark.
+# Rows that are drawn as candidates, for each landmark.
 _CANDIDATES = 2
-# Landmarks end where what they leave is below this share of the trace.
-_ENOUGH = 1e-5
-# Landmarks are chosen anew where a row is left with so much more, so many times.
-_FAR = 10.0
-_ATTEMPTS = 3
-# Metrics whose kernels fall with the distance, and rows to see how fast.
+# No more landmarks are chosen once the rest is below this part of the largest diagonal entry.
+_REST_OF_LANDMARKS = 1e-5
+# Landmarks are chosen anew if the rest of some row exceeds that by this factor; at most so often.
+_EXCESS_OF_A_ROW = 10.0
+_MOST_CHOICES = 3
+# Metrics whose kernels fall with the distance, and the number of rows that show how fast.
 _FALLING = ("chi2", "cityblock", "sqeuclidean")
-_FEW = 16
-# Entries of a kernel below this are zero, beside its largest.
-_NOTHING = 1e-30
+_SAMPLE_ROWS = 16
+# Entries of a kernel below this part of the largest are set to zero.
+_LEAST_ENTRY = 1e-30
 
 
 @dataclass(frozen=True)
 class _Share:
-    """What kernels of one metric on the same columns share.
+    """The common basis of kernels of one metric on the same columns.
 
     Attributes
     ----------
@@ -49,15 +48,15 @@ class _Share:
 
 
 class Sketch:
-    r"""Low-rank stand-ins of kernels, :math:`K_m \approx Q M_m Q^\top`.
+    r"""Low-rank stand-ins of kernels, :math:`K_m \approx Q M_m Q^\top` (:eq:`stand-in`).
 
-    Kernels of one metric on the same columns share the basis :math:`Q`: the span of their sum at a
-    few landmarks. A kernel is known by its values between the landmarks, interpolated to all rows.
+    Kernels of one metric on the same columns share the basis :math:`Q`, the span of their sum at a
+    few landmarks. The values of a kernel between the landmarks are interpolated to all rows.
 
     Parameters
     ----------
     shares : list
-        What kernels share.
+        The bases, with the kernels in them.
     n_kernels : int
         Number of kernels.
     """
@@ -77,17 +76,15 @@ class Sketch:
         return max(int(share.basis.shape[1]) for share in self._shares)
 
     def norms(self, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        r"""Return two norms of the gradient of every kernel, about.
+        r"""Return estimates of two norms of the gradient of every kernel (:eq:`stand-in-norms`).
 
         :math:`\sqrt{\mathrm{tr}\, G^\top K_m G}`, and the root mean square of :math:`K_m G` under
         the weights of the samples.
         """
         functional, empirical = np.zeros((2, self.n_kernels))
-        turned = None
+        transposed = np.ascontiguousarray(G.T, dtype=self._shares[0].basis.dtype)
         for share in self._shares:
-            if turned is None:
-                turned = np.ascontiguousarray(G.T, dtype=share.basis.dtype)
-            Z = np.ascontiguousarray((turned @ share.basis).T)
+            Z = np.ascontiguousarray((transposed @ share.basis).T)
             Y = share.mixes @ Z
             functional[share.members] = np.einsum("mrk,rk->m", Y, Z)
             empirical[share.members] = np.einsum("mrk,mrk->m", Y, Y)
@@ -116,40 +113,22 @@ def sketch_of(
     generator : numpy.random.Generator
         Draws the rows that landmarks are chosen from.
     """
-    first, which = distinct([points.X for points in side.points.values()])
+    first, which = find_distinct_rows([points.X for points in side.points.values()])
     side, weight = side.part(first), np.bincount(which, weights=weight)
     rank = min(rank, len(first))
-    some = drawn(weight, min(len(first), _CANDIDATES * rank), generator)
-    plan = evaluator.plan(range(len(evaluator.kernels)))
+    some = draw_rows(weight, min(len(first), _CANDIDATES * rank), generator)
+    shares = []
     with one_thread():
-        shares = [
-            _share(
-                evaluator,
-                side.only([group], members),
-                group,
-                np.asarray(members),
-                weight,
-                rank,
-                some,
-                which,
-            )
-            for members, group in _groups(plan)
-        ]
+        for (group, metric), members in evaluator.plan(range(len(evaluator.kernels))).items():
+            # Functions that are not of a metric have nothing in common.
+            for own in ([m] for m in members) if metric is None else (members,):
+                part, numbers = side.restrict([group], own), np.asarray(own)
+                share = _build_share(evaluator, part, group, numbers, weight, rank, some, which)
+                shares.append(share)
     return Sketch(shares, len(evaluator.kernels))
 
 
-def _groups(
-    plan: dict[tuple[int, str | None], list[int]],
-) -> Iterator[tuple[list[int], int]]:
-    """Yield kernels that can share a basis, and their group of columns."""
-    for (group, metric), members in plan.items():
-        if metric is None:  # functions have nothing in common
-            yield from (([m], group) for m in members)
-        else:
-            yield members, group
-
-
-def _share(
+def _build_share(
     evaluator: Evaluator,
     side: Side,
     group: int,
@@ -159,32 +138,35 @@ def _share(
     some: np.ndarray,
     which: np.ndarray,
 ) -> _Share:
-    """Return the common basis of some kernels, and what they are in it.
+    """Return the common basis of some kernels, and their matrices in it.
 
-    The rows of ``side`` are distinct, and ``which`` of them every row equals.
+    The rows of ``side`` are distinct. Training row ``i`` equals row ``which[i]`` of these, and
+    ``some`` are the candidates for landmarks.
     """
-    some = _with_spread(side.points[group].X, some)
-    leading = _spanning_kernels(evaluator, side.part(some[:: max(1, len(some) // _FEW)]), members)
+    some = _add_spread(side.points[group].X, some)
+    leading = _spanning_kernels(
+        evaluator, side.part(some[:: max(1, len(some) // _SAMPLE_ROWS)]), members
+    )
     diagonals = evaluator.diagonals(side, leading)
     sizes = np.mean(diagonals, axis=1)
     scales = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
     diagonal = scales @ diagonals
-    for attempt in range(_ATTEMPTS):
-        between = _matrices(evaluator, side.part(some), leading)
-        factor, pivots = _pivoted_cholesky(np.einsum("m,mij->ij", scales, between), rank)
+    for attempt in range(_MOST_CHOICES):
+        between = _compute_matrices(evaluator, side.part(some), leading)
+        factor, pivots = _choose_landmarks(np.einsum("m,mij->ij", scales, between), rank)
         landmarks = some[pivots]
-        features = _features(evaluator, side, leading, scales, landmarks, factor)
+        features = _compute_features(evaluator, side, leading, scales, landmarks, factor)
         left = diagonal - np.einsum("ij,ij->i", features, features)
-        enough = float(np.max(left)) <= _FAR * _ENOUGH * len(leading)
-        if enough or len(pivots) == rank or attempt + 1 == _ATTEMPTS:
+        enough = float(np.max(left)) <= _EXCESS_OF_A_ROW * _REST_OF_LANDMARKS * len(leading)
+        if enough or len(pivots) == rank or attempt + 1 == _MOST_CHOICES:
             break
-        # Rows far from all landmarks may be among the next.
+        # Rows far from all landmarks are candidates of the next choice.
         further = np.argpartition(-left, min(rank, len(left) - 1))[:rank]
         some = np.union1d(landmarks, further)
     root = np.sqrt(weight)[:, None]
     basis, R = _orthonormal(features * root)
     turn = linalg.solve_triangular(factor, R.T, lower=True, trans="T", check_finite=False).T
-    inner = _matrices(evaluator, side.part(landmarks), members)
+    inner = _compute_matrices(evaluator, side.part(landmarks), members)
     dtype = evaluator.dtype
     return _Share(
         members,
@@ -193,9 +175,9 @@ def _share(
     )
 
 
-def _with_spread(X: Any, some: np.ndarray) -> np.ndarray:
-    """Return candidates for landmarks; of one column, values from end to end are among them."""
-    if is_sparse(X) or X.shape[1] != 1 or X.dtype.kind != "f":
+def _add_spread(X: Rows, some: np.ndarray) -> np.ndarray:
+    """Return candidates for landmarks; a single column adds values over its whole range."""
+    if not isinstance(X, np.ndarray) or X.shape[1] != 1 or X.dtype.kind != "f":
         return some
     values = X[:, 0]
     order = np.argsort(values, kind="stable")
@@ -205,10 +187,10 @@ def _with_spread(X: Any, some: np.ndarray) -> np.ndarray:
 
 
 def _spanning_kernels(evaluator: Evaluator, side: Side, members: np.ndarray) -> np.ndarray:
-    """Return the kernels whose span stands for that of all.
+    """Return the kernels whose span is taken for the span of all.
 
-    Kernels that fall with a distance are contained in each other, from the widest to the narrowest;
-    the latter has the smallest values. Of others, all.
+    The spans of kernels that fall with a distance are nested, so the widest and the narrowest are
+    enough. Of other kernels all are needed.
     """
     kernels = [evaluator.kernels[m] for m in members]
     if kernels[0].metric not in _FALLING or len(members) <= 2:
@@ -216,15 +198,15 @@ def _spanning_kernels(evaluator: Evaluator, side: Side, members: np.ndarray) -> 
     widths = [float(kernel.tau) for kernel in kernels if isinstance(kernel, WidthKernel)]
     if len({type(kernel) for kernel in kernels}) == 1 and widths:
         return members[sorted({int(np.argmin(widths)), int(np.argmax(widths))})]
-    sums = [float(np.sum(matrix)) for matrix in _matrices(evaluator, side, members)]
+    sums = [float(np.sum(matrix)) for matrix in _compute_matrices(evaluator, side, members)]
     ends = {int(np.argmin(sums)), int(np.argmax(sums))}
     return members[sorted(ends)]
 
 
 def _orthonormal(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return orthonormal columns of the same span, and what turns them back.
+    """Return orthonormal columns of the same span, and the triangle that turns them back.
 
-    By the factor of their products, which for stand-ins is exact enough and four times as quick.
+    The Cholesky factor of their products is exact enough here, and four times as fast as QR.
     """
     try:
         R = linalg.cholesky(columns.T @ columns, check_finite=False)
@@ -234,7 +216,7 @@ def _orthonormal(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(found), R
 
 
-def _features(
+def _compute_features(
     evaluator: Evaluator,
     side: Side,
     members: np.ndarray,
@@ -249,7 +231,7 @@ def _features(
     return np.asarray(linalg.solve_triangular(factor, columns.T, lower=True, check_finite=False).T)
 
 
-def _matrices(evaluator: Evaluator, side: Side, members: np.ndarray) -> np.ndarray:
+def _compute_matrices(evaluator: Evaluator, side: Side, members: np.ndarray) -> np.ndarray:
     """Return the kernels between all rows of a side, in float64."""
     found = np.empty((len(members), side.n_rows, side.n_rows))
     for rows, m, block in evaluator.blocks(side, side, members):
@@ -257,9 +239,9 @@ def _matrices(evaluator: Evaluator, side: Side, members: np.ndarray) -> np.ndarr
     return found
 
 
-def _pivoted_cholesky(K: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the triangular factor of some rows of a matrix, and these: the largest left first."""
-    tolerance = _ENOUGH * float(np.max(np.diagonal(K)))
+def _choose_landmarks(K: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the triangular factor of some rows of a matrix, and these rows, by their rest."""
+    tolerance = _REST_OF_LANDMARKS * float(np.max(np.diagonal(K)))
     factor, pivots, found, _ = linalg.lapack.dpstrf(K, tol=max(tolerance, 1e-300), lower=1)
     found = max(1, min(int(found), rank))
     corner = np.tril(factor[:found, :found])
@@ -269,9 +251,9 @@ def _pivoted_cholesky(K: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def exact_factor(K: np.ndarray, enough: float = 1e-14) -> np.ndarray:
-    """Return ``F`` with ``F @ F.T`` equal to a Gram matrix in float64, but for rounding.
+    """Return ``F`` with ``F @ F.T`` equal to a Gram matrix in float64, up to rounding.
 
-    It has as many columns as the matrix has directions above ``enough`` of its largest entry.
+    It has one column for each direction of the matrix above ``enough`` times its largest entry.
 
     Examples
     --------
@@ -283,7 +265,7 @@ def exact_factor(K: np.ndarray, enough: float = 1e-14) -> np.ndarray:
 
 
 def pivoted_factor(K: np.ndarray, enough: float = 1e-14) -> tuple[np.ndarray, np.ndarray]:
-    """Return the factor of :func:`exact_factor`, and the rows at which it is triangular.
+    """Return the factor of :func:`exact_factor`, and the rows in which it is triangular.
 
     Examples
     --------
@@ -296,8 +278,8 @@ def pivoted_factor(K: np.ndarray, enough: float = 1e-14) -> tuple[np.ndarray, np
     largest = float(np.max(np.diagonal(K), initial=0.0))
     if not largest > 0.0:
         return np.zeros((len(K), 1)), np.zeros(1, dtype=np.intp)
-    # Products of what is next to nothing would be too small for the usual format of a float.
-    K = np.where(np.abs(K) > _NOTHING * largest, K, 0.0)
+    # Products of tiny entries would be subnormal numbers, which are slow.
+    K = np.where(np.abs(K) > _LEAST_ENTRY * largest, K, 0.0)
     factor, pivots, found, _ = linalg.lapack.dpstrf(K, tol=enough * largest * len(K), lower=1)
     rows = np.empty((len(K), int(found)))
     rows[pivots - 1] = np.tril(factor)[:, : int(found)]

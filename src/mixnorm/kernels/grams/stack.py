@@ -1,4 +1,4 @@
-"""Stored kernel matrices, as one object that is sliced like a matrix."""
+"""Stored kernel matrices in one object, which is indexed like a matrix."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixnorm._array import is_sparse
+from mixnorm._array import ArrayLike, MatrixLike, is_sparse
 from mixnorm._chunks import chunks
 from mixnorm.kernels.grams.base import (
+    DType,
     Grams,
+    Index,
+    as_kernel_numbers,
+    as_positions,
     as_table,
     as_weights,
-    count,
-    kernels_of,
-    part,
-    places,
-    support_of,
+    list_positions,
+    take_part,
 )
 from mixnorm.kernels.grams.check import check_matrices
 from mixnorm.kernels.grams.tails import tails_of
@@ -26,35 +27,35 @@ from mixnorm.kernels.grams.tails import tails_of
 if TYPE_CHECKING:
     from mixnorm.kernels.functions.evaluate import Evaluator
 
-# Entries of a sum that are worked on at a time: these stay in the cache while all kernels pass.
-_CHUNK = 2**17
+# Entries of a sum that are computed at a time: they stay in the cache while kernels are added.
+_ENTRIES_IN_CACHE = 2**17
 
 
 class KernelStack(Grams):
     """Kernel matrices on the same rows and columns, stored.
 
-    This is what a learner with ``kernel="precomputed"`` is given, and what a kernel bank that fits
-    into memory turns into. It has the shape of one matrix, and is sliced as one, so that
-    scikit-learn's cross-validation takes rows and columns of all matrices at once.
+    Learners with ``kernel="precomputed"`` take a stack, and a kernel bank that fits into memory
+    makes one. A stack has the shape of one matrix and is indexed like one, so that scikit-learn's
+    cross-validation takes rows and columns of all matrices at once.
 
     Parameters
     ----------
     K : array of shape (n_kernels, n_rows, n_columns), a matrix, or a list of matrices
-        Kept as they are, without a copy, if they are of float32 or float64; other numbers are
-        turned into one of these. A single matrix is a stack of one kernel.
+        Matrices of float32 or float64 are kept without a copy; other numbers are converted to one
+        of these. A single matrix is a stack of one kernel.
 
     Attributes
     ----------
     matrices : list of ndarray
         The matrices, one per kernel.
     symmetric : bool
-        Whether the matrices are known to be symmetric: ``check()`` has said so, or this is a square
-        part of a stack of which that is known.
+        Whether the matrices are known to be symmetric: ``check()`` passed, or this is a square part
+        of such a stack.
 
     Notes
     -----
-    ``combine`` reads every matrix that has a weight once, or half of it where it is known to be
-    symmetric, and makes no copy of any of them; ``products`` makes one BLAS call per kernel.
+    ``combine`` reads every matrix that has a weight once, or half of it if it is known to be
+    symmetric, and copies none; ``products`` makes one BLAS call per kernel.
 
     Examples
     --------
@@ -73,12 +74,12 @@ class KernelStack(Grams):
 
     ndim = 2
 
-    def __init__(self, K: Any) -> None:
-        self._keep(_matrices(K), False)
+    def __init__(self, K: MatrixLike | KernelStack) -> None:
+        self._keep(_as_matrices(K), False)
 
     @classmethod
     def _of(cls, matrices: Sequence[np.ndarray] | np.ndarray, symmetric: bool) -> KernelStack:
-        """Return a stack of matrices that are known to be sound."""
+        """Return a stack of matrices that need no check."""
         stack = cls.__new__(cls)
         stack._keep(list(matrices), symmetric)
         return stack
@@ -101,27 +102,24 @@ class KernelStack(Grams):
                 "kernels are chosen through stack.matrices."
             )
         first, second = key if isinstance(key, tuple) else (key, None)
-        rows = places(first, self.shape[0], "rows")
-        columns = places(second, self.shape[1], "columns")
-        same = rows is columns or (
-            count(rows) == count(columns)
-            and bool(np.array_equal(_spelled_out(rows), _spelled_out(columns)))
-        )
-        taken = [_taken(matrix, rows, columns) for matrix in self.matrices]
+        rows = as_positions(first, self.shape[0], "rows")
+        columns = as_positions(second, self.shape[1], "columns")
+        same = bool(np.array_equal(list_positions(rows), list_positions(columns)))
+        taken = [_take(matrix, rows, columns) for matrix in self.matrices]
         return KernelStack._of(taken, self.symmetric and same)
 
     # --- checks
 
     def check(self, square: bool = True) -> None:
-        """Raise a ValueError that names the first kernel that cannot be one, and why.
+        """Raise a ValueError that names the first matrix that is not a kernel, and says why.
 
         Parameters
         ----------
         square : bool, default=True
-            These are kernels of the same rows against one another: they must also be symmetric,
+            Whether rows and columns are the same samples. The matrices must then be symmetric,
             have no negative diagonal entry and no entry larger than the diagonal allows, and a
             principal block of at most 128 rows, drawn with a fixed seed, must have no negative
-            eigenvalue. With False, only that all entries are finite is checked.
+            eigenvalue. With False, all entries must be finite, and nothing else is checked.
         """
         check_matrices(self.matrices, square)
         if square:
@@ -130,20 +128,20 @@ class KernelStack(Grams):
     # --- as Gram matrices
 
     def combine(
-        self, weights: Any, rows: Any = None, columns: Any = None, *, dtype: Any = None
+        self, weights: ArrayLike, rows: Index = None, columns: Index = None, *, dtype: DType = None
     ) -> np.ndarray:
         """Return the weighted sum of the matrices, or some of its rows and columns.
 
-        Kernels of weight zero are not read, and of symmetric matrices only one half is.
+        Kernels of weight zero are not read, and only one half of symmetric matrices is read.
 
         Parameters
         ----------
         weights : array of shape (n_kernels,)
-            Taken in the dtype of the sum.
+            The weights, which are converted to the dtype of the sum.
         rows, columns : slice, positions or mask, optional
-            Those to keep; all by default.
+            The rows and columns to keep; all by default.
         dtype : dtype, optional
-            Of the sum; that of the matrices by default.
+            The dtype of the sum; that of the matrices by default.
 
         Returns
         -------
@@ -154,13 +152,13 @@ class KernelStack(Grams):
 
         scales = as_weights(weights, self.n_kernels, dtype or self.dtype)
         which = np.flatnonzero(scales)
-        left = places(rows, self.shape[0], "rows")
-        right = places(columns, self.shape[1], "columns")
-        total = np.zeros((count(left), count(right)), dtype=scales.dtype)
+        left = as_positions(rows, self.shape[0], "rows")
+        right = as_positions(columns, self.shape[1], "columns")
+        total = np.zeros((len(list_positions(left)), len(list_positions(right))), scales.dtype)
         half = self.symmetric and rows is None and columns is None
-        step = max(1, _CHUNK // max(1, total.shape[1]))
+        step = max(1, _ENTRIES_IN_CACHE // max(1, total.shape[1]))
         for start in range(0, len(total), step) if total.size else ():
-            some = part(left, start, start + step)
+            some = take_part(left, start, start + step)
             stop = min(start + step, len(total))
             across = slice(0, stop, 1) if half else right
             sums = total[start:stop, :stop] if half else total[start:stop]
@@ -174,10 +172,10 @@ class KernelStack(Grams):
                 mirror(total, some.start, some.stop)
         return total
 
-    def energies(self, A: Any) -> np.ndarray:
+    def energies(self, A: ArrayLike) -> np.ndarray:
         """Return the sums of ``A_i . A_j K_ij`` for every kernel, in float64.
 
-        Of symmetric matrices the rows are read where ``A`` is not zero, up to the diagonal.
+        Only the rows of symmetric matrices where ``A`` is not zero are read, up to the diagonal.
         """
         from mixnorm.kernels.grams.sums_jit import energy_of_rows
 
@@ -186,7 +184,7 @@ class KernelStack(Grams):
             return np.asarray(np.einsum("mnc,nc->m", self.products(table), table))
         support = np.flatnonzero(np.any(table != 0.0, axis=1))
         found = np.zeros(self.n_kernels)
-        step = max(1, _CHUNK // max(1, len(table)))
+        step = max(1, _ENTRIES_IN_CACHE // max(1, len(table)))
         for start in range(0, len(support), step):
             some = support[start : start + step]
             products = table[some] @ table[: some[-1] + 1].T
@@ -194,49 +192,48 @@ class KernelStack(Grams):
                 found[m] += energy_of_rows(matrix, some, products)
         return found
 
-    def products(self, A: Any, which: Sequence[int] | None = None) -> np.ndarray:
+    def products(self, A: ArrayLike, which: Sequence[int] | None = None) -> np.ndarray:
         """Return each matrix, or those in ``which``, times ``A``.
 
-        Of matrices that are known to be symmetric, only the rows are read where ``A`` is not zero,
-        if these are less than half.
+        If less than half of the rows of ``A`` are not zero, only these rows of symmetric matrices
+        are read.
         """
         table = as_table(A, self.shape[1], self.dtype)
-        matrices = [self.matrices[m] for m in kernels_of(which, self.n_kernels)]
+        matrices = [self.matrices[m] for m in as_kernel_numbers(which, self.n_kernels)]
         found = np.empty((len(matrices), self.shape[0], table.shape[1]), dtype=self.dtype)
-        support = support_of(table) if self.symmetric else None
-        if support is None:
-            for matrix, product in zip(matrices, found, strict=True):
-                np.matmul(matrix, table, out=product)
-            return found
-        turned = np.ascontiguousarray(table[support].T)
+        support = np.flatnonzero(np.any(table != 0.0, axis=1))
+        sparse = self.symmetric and 2 * len(support) < len(table)
+        transposed = np.ascontiguousarray(table[support].T) if sparse else None
         for matrix, product in zip(matrices, found, strict=True):
-            # Rows are gathered, columns would be read across the grain.
-            product[...] = (turned @ matrix[support]).T
+            if transposed is None:
+                np.matmul(matrix, table, out=product)
+            else:  # rows lie together in memory, columns do not
+                product[...] = (transposed @ matrix[support]).T
         return found
 
     def diagonals(self) -> np.ndarray:
         """Return the diagonals, of shape ``(n_kernels, n_rows)``, in float64."""
-        self.needs_square("diagonals")
+        self.check_square("diagonals")
         return np.asarray([np.diagonal(matrix) for matrix in self.matrices], dtype=np.float64)
 
-    def take(self, rows: Any) -> KernelStack:
-        """Return a copy of the matrices on some of the rows, which are the columns too."""
+    def take(self, rows: Index) -> KernelStack:
+        """Return a copy of the matrices between some of the rows."""
         from mixnorm.kernels.grams.sums_jit import take_half
 
-        self.needs_square("take")
-        index = _spelled_out(places(rows, self.n_samples, "rows"))
+        self.check_square("take")
+        index = list_positions(as_positions(rows, self.n_samples, "rows"))
         taken = np.empty((self.n_kernels, len(index), len(index)), dtype=self.dtype)
         half = self.symmetric and bool(np.all(index[1:] > index[:-1]))
         for matrix, place in zip(self.matrices, taken, strict=True):
             if half:
-                for some in chunks(len(index), 8 * len(index)):  # new memory is slow
+                for some in chunks(len(index), 8 * len(index)):  # writing to new memory is slow
                     take_half(matrix, index, place, some.start, some.stop)
             else:
                 np.take(matrix[index], index, axis=1, out=place)
         return KernelStack._of(taken, self.symmetric)
 
     def _tail_sums(self, tails: list[int], weight: np.ndarray | None) -> np.ndarray:
-        self.needs_square("tail_sums")
+        self.check_square("tail_sums")
         sums = [
             tails_of(partial(multiply, matrix), np.diagonal(matrix), tails, matrix.dtype, weight)
             for matrix in self.matrices
@@ -248,7 +245,7 @@ class KernelStack(Grams):
         for matrix, scale in zip(self.matrices, scales, strict=True):
             matrix *= scale
 
-    def needs_square(self, what: str) -> None:
+    def check_square(self, what: str) -> None:
         """Raise unless the matrices are square."""
         if self.shape[0] != self.shape[1]:
             raise ValueError(
@@ -259,17 +256,17 @@ class KernelStack(Grams):
 
 
 def multiply(K: np.ndarray, Q: np.ndarray) -> np.ndarray:
-    """Return ``K @ Q`` in the dtype of ``Q``, without a copy of all of ``K`` in that dtype."""
+    """Return ``K @ Q`` in the dtype of ``Q``, converting only some rows of ``K`` at a time."""
     if K.dtype == Q.dtype:
         return np.asarray(K @ Q)
     found = np.empty((len(K), Q.shape[1]), dtype=Q.dtype)
-    step = max(1, _CHUNK // max(1, K.shape[1]))
+    step = max(1, _ENTRIES_IN_CACHE // max(1, K.shape[1]))
     for start in range(0, len(K), step):
         np.matmul(K[start : start + step].astype(Q.dtype), Q, out=found[start : start + step])
     return found
 
 
-def _matrices(K: Any) -> list[np.ndarray]:
+def _as_matrices(K: MatrixLike | KernelStack) -> list[np.ndarray]:
     """Return the matrices of a stack, all of one floating dtype and one shape."""
     if isinstance(K, KernelStack):
         return list(K.matrices)
@@ -288,7 +285,7 @@ def _matrices(K: Any) -> list[np.ndarray]:
         )
     if len(K) == 0:
         raise ValueError("K holds no kernels; give at least one matrix.")
-    matrices = [_matrix(matrix, m) for m, matrix in enumerate(K)]
+    matrices = [_as_matrix(matrix, m) for m, matrix in enumerate(K)]
     shape = matrices[0].shape
     for m, matrix in enumerate(matrices):
         if matrix.shape != shape:
@@ -300,8 +297,8 @@ def _matrices(K: Any) -> list[np.ndarray]:
     return [matrix.astype(dtype, copy=False) for matrix in matrices]
 
 
-def _matrix(matrix: Any, m: int) -> np.ndarray:
-    """Return one matrix in float32 or float64, itself where it is of these."""
+def _as_matrix(matrix: MatrixLike, m: int) -> np.ndarray:
+    """Return one matrix in float32 or float64, without a copy if it has such a dtype."""
     if is_sparse(matrix):
         raise TypeError(
             f"kernel {m} is a sparse matrix; kernel matrices are dense, convert it with toarray()."
@@ -318,15 +315,9 @@ def _matrix(matrix: Any, m: int) -> np.ndarray:
     return found.astype(np.float32 if small else np.float64, copy=False)
 
 
-def _taken(matrix: np.ndarray, rows: slice | np.ndarray, columns: slice | np.ndarray) -> np.ndarray:
+def _take(matrix: np.ndarray, rows: slice | np.ndarray, columns: slice | np.ndarray) -> np.ndarray:
     """Return some rows and columns of a matrix: a view where both are slices."""
     some = matrix[rows]
     if isinstance(columns, slice):
         return some[:, columns]
     return np.take(some, columns, axis=1)
-
-
-def _spelled_out(index: slice | np.ndarray) -> np.ndarray:
-    if isinstance(index, slice):
-        return np.arange(index.start, index.stop, index.step)
-    return index

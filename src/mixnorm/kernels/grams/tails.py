@@ -1,4 +1,4 @@
-"""Tail sums: what is left of the trace of a kernel without its largest eigenvalues."""
+"""Tail sums: the trace of a kernel less its largest eigenvalues."""
 
 from __future__ import annotations
 
@@ -6,26 +6,30 @@ import operator
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm._threads import one_thread
+
+if TYPE_CHECKING:
+    from mixnorm.kernels.grams.stack import KernelStack
 
 #: Multiplies the matrix by a table, in the dtype of the table.
 Product = Callable[[np.ndarray], np.ndarray]
 
 # Up to this size all eigenvalues are computed.
-_SMALL = 300
-# Columns beside those asked for, and products at most: a space of (tail + 8) * 8 dimensions.
-_SPARE, _STEPS = 8, 8
-# The last step is that after which less than this share of the tail, or of the trace, is missing.
-_SHARE, _FLOOR = 1e-3, 1e-9
-# Directions of a block whose lengths differ by less than this part need not be looked at again.
-_APART = 1e-2
-# Tails below this share of the trace are where rounding in float32 shows.
-_THIN = 1e-3
-_SEED = 0
+_DENSE_ROWS = 300
+# Columns beside the ``tail`` ones, and most products: up to (tail + 8) * 8 dimensions.
+_SPARE_COLUMNS, _MOST_PRODUCTS = 8, 8
+# The space is large enough if less than this part of the tail, or of the trace, is missing.
+_MISSING_OF_TAIL, _MISSING_OF_TRACE = 1e-3, 1e-9
+# A block is made orthogonal once more if the lengths of its directions differ by a larger factor.
+_EVEN_LENGTHS = 1e-2
+# Tails below this part of the trace show the rounding of float32.
+_THIN_TAIL = 1e-3
 
 
 def as_tails(tail: int | Sequence[int]) -> list[int]:
@@ -48,66 +52,67 @@ def as_tails(tail: int | Sequence[int]) -> list[int]:
 
 def tails_of(
     product: Product,
-    diagonal: Any,
+    diagonal: np.ndarray,
     tails: Sequence[int],
-    dtype: Any,
+    dtype: DTypeLike,
     weight: np.ndarray | None = None,
 ) -> np.ndarray:
-    r"""Return the tail sums of one matrix, one for each number of eigenvalues left out.
+    r"""Return the tail sums of one matrix, one for each number in ``tails`` (:eq:`tail-sum`).
 
-    With weights :math:`w` of the rows, those of the matrix :math:`\sqrt{w_i} K_{ij} \sqrt{w_j}`
-    over their sum: its eigenvalues are those of the matrix in which rows are repeated.
+    With weights :math:`w` of the rows, the eigenvalues are those of :math:`\sqrt{w_i} K_{ij}
+    \sqrt{w_j}` over the mean weight: those of the matrix in which rows are repeated.
     """
     n = len(diagonal)
     if n == 0:
         return np.zeros(len(tails))
     if weight is not None:
         share = weight / np.mean(weight)
-        product = partial(_between_roots, product, np.sqrt(share)[:, None])
+        product = partial(_multiply_weighted, product, np.sqrt(share)[:, None])
         diagonal = share * diagonal
     trace = float(np.sum(diagonal, dtype=np.float64))
     wanted = max((tail for tail in tails if tail < n), default=0)
-    largest = _largest(product, trace, n, wanted, dtype) if wanted else np.empty(0)
+    largest = _largest_eigenvalues(product, trace, n, wanted, dtype) if wanted else np.empty(0)
     removed = np.concatenate([[0.0], np.cumsum(largest)])
     left = [0.0 if tail >= n else trace - float(removed[tail]) for tail in tails]
     return np.maximum(left, 0.0) / n
 
 
-def _between_roots(product: Product, roots: np.ndarray, table: np.ndarray) -> np.ndarray:
+def _multiply_weighted(product: Product, roots: np.ndarray, table: np.ndarray) -> np.ndarray:
     roots = roots.astype(table.dtype, copy=False)
     return roots * product(roots * table)
 
 
-def _largest(product: Product, trace: float, n: int, wanted: int, dtype: Any) -> np.ndarray:
+def _largest_eigenvalues(
+    product: Product, trace: float, n: int, wanted: int, dtype: DTypeLike
+) -> np.ndarray:
     """Return the largest eigenvalues, in decreasing order."""
-    if n <= _SMALL or 2 * _STEPS * (wanted + _SPARE) > n:
+    if n <= _DENSE_ROWS or 2 * _MOST_PRODUCTS * (wanted + _SPARE_COLUMNS) > n:
         dense = product(np.eye(n))
-        with one_thread() if n <= _SMALL else nullcontext():
+        with one_thread() if n <= _DENSE_ROWS else nullcontext():
             return np.linalg.eigvalsh(0.5 * (dense + dense.T))[::-1][:wanted]
-    basis, values, vectors = _krylov(product, trace, n, wanted, dtype)
+    basis, values, vectors = _build_krylov_space(product, trace, n, wanted, dtype)
     with one_thread():
-        if dtype == np.float64 or trace - np.sum(values[-wanted:]) > _THIN * trace:
+        if dtype == np.float64 or trace - np.sum(values[-wanted:]) > _THIN_TAIL * trace:
             return values[::-1][:wanted]
-        # Eigenvalues err by the square of the error of their vectors, so that vectors found in
-        # float32 are good enough for a product in float64.
+        # The error of an eigenvalue is the square of that of its vector, so that vectors in float32
+        # are good enough for a product in float64.
         vectors = np.linalg.qr(basis @ vectors)[0]
     small = vectors.T @ product(vectors)
     return np.linalg.eigvalsh(0.5 * (small + small.T))[::-1]
 
 
-def _krylov(
-    product: Product, trace: float, n: int, wanted: int, dtype: Any
+def _build_krylov_space(
+    product: Product, trace: float, n: int, wanted: int, dtype: DTypeLike
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a block Krylov space: its basis, and what is seen of the matrix from there.
+    """Return the basis of a block Krylov space, and eigenvalues and vectors of the matrix in it.
 
-    That is its eigenvalues in increasing order, and the eigenvectors of the largest.
-
-    Where plain power iteration keeps the last block, this keeps them all; for narrow kernels, whose
-    eigenvalues hardly differ, that is what makes few products enough.
+    The eigenvalues are in increasing order, and the vectors are those of the largest. Power
+    iteration keeps the last block alone; with all blocks, few products are enough also for narrow
+    kernels, whose eigenvalues hardly differ.
     """
-    block = _start(n, wanted + _SPARE).astype(dtype)
+    block = _draw_start(n, wanted + _SPARE_COLUMNS).astype(dtype)
     basis, small = block, np.empty((0, 0))
-    for step in range(_STEPS):
+    for step in range(_MOST_PRODUCTS):
         image = product(block)
         with one_thread():
             seen = basis.T @ image
@@ -116,21 +121,23 @@ def _krylov(
             rest = image - basis @ seen
             values, vectors = np.linalg.eigh(small)
             vectors = vectors[:, -wanted:]
-            missing = _missing(values, rest @ vectors[len(old) :].astype(dtype), wanted)
+            missing = _estimate_missing(values, rest @ vectors[len(old) :].astype(dtype), wanted)
             tail = trace - float(np.sum(values[-wanted:]))
-            if missing <= max(_SHARE * tail, _FLOOR * trace) or step == _STEPS - 1:
+            if (
+                missing <= max(_MISSING_OF_TAIL * tail, _MISSING_OF_TRACE * trace)
+                or step == _MOST_PRODUCTS - 1
+            ):
                 break
             block = _new_directions(rest, basis)
             basis = np.concatenate([basis, block], axis=1)
     return basis, values, vectors
 
 
-def _missing(values: np.ndarray, residuals: np.ndarray, wanted: int) -> float:
-    """Return about how much the largest eigenvalues, as seen from a space, are short of the true.
+def _estimate_missing(values: np.ndarray, residuals: np.ndarray, wanted: int) -> float:
+    """Estimate by how much the largest eigenvalues in a space fall short of the true ones.
 
-    An eigenvalue errs by at most the length of its vector's residual, and by about the square of
-    that over the distance to the eigenvalues that the residual mixes in, which are smaller than
-    all those wanted.
+    The error of an eigenvalue is at most the length of its vector's residual, and about the square
+    of that over the distance to the other eigenvalues, which are smaller than all those wanted.
     """
     squares = np.sum(np.square(residuals, dtype=np.float64), axis=0)
     apart = np.maximum(values[-wanted:] - values[-wanted - 1], 1e-300)
@@ -138,29 +145,33 @@ def _missing(values: np.ndarray, residuals: np.ndarray, wanted: int) -> float:
 
 
 @lru_cache(maxsize=1)
-def _start(n: int, columns: int) -> np.ndarray:
-    """Return directions drawn at random, the same ones for all matrices of a size."""
-    return np.linalg.qr(np.random.default_rng(_SEED).standard_normal((n, columns)))[0]
+def _draw_start(n: int, columns: int) -> np.ndarray:
+    """Return random orthonormal directions, the same for all matrices of a size."""
+    return np.linalg.qr(np.random.default_rng(0).standard_normal((n, columns)))[0]
 
 
 def _new_directions(rest: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of what is left of a block, orthogonal to the old directions."""
-    # Twice each, or what rounding left of the old directions would grow.
+    """Return an orthonormal basis of the rest of a block, orthogonal to the old directions."""
+    # Each projection is done twice; otherwise rounding errors in old directions would grow.
     found, triangle = np.linalg.qr(rest - basis @ (basis.T @ rest))
     lengths = np.abs(np.diagonal(triangle))
-    if np.min(lengths) > _APART * np.max(lengths):
+    if np.min(lengths) > _EVEN_LENGTHS * np.max(lengths):
         return found
     return np.linalg.qr(found - basis @ (basis.T @ found))[0]
 
 
-def tail_sums(K: Any, tail: int | Sequence[int], sample_weight: Any = None) -> np.ndarray:
+def tail_sums(
+    K: MatrixLike | KernelStack,
+    tail: int | Sequence[int],
+    sample_weight: ArrayLike | None = None,
+) -> np.ndarray:
     r"""Return the tail sums of kernel matrices, a measure of how rich their spaces are.
 
     .. math:: r_m = \frac1n \sum_{j > \zeta} \lambda_j(K_m)
                   = \frac1n \Bigl(\operatorname{tr} K_m - \sum_{j \le \zeta} \lambda_j(K_m)\Bigr)
 
-    Eigenvalues are in decreasing order. A kernel that a few directions explain has a small tail
-    sum, one that tells all samples apart a large one, up to the mean of its diagonal.
+    Eigenvalues are in decreasing order. The tail sum is small if a few directions explain the
+    kernel, and large, up to the mean of its diagonal, if the kernel tells all samples apart.
 
     Parameters
     ----------
@@ -181,7 +192,7 @@ def tail_sums(K: Any, tail: int | Sequence[int], sample_weight: Any = None) -> n
     Up to 300 rows all eigenvalues are computed. Beyond, the largest come from a block Krylov space
     grown until they settle, 2 to 8 products of the matrix with ``tail + 8`` columns; sums agree
     with those of all eigenvalues to about 1e-3 of themselves or 1e-7 of the mean diagonal. The
-    start is drawn with a fixed seed: the same matrix has the same tail sums always.
+    start is drawn with a fixed seed: the same matrix always has the same tail sums.
 
     References
     ----------

@@ -4,7 +4,7 @@ from mixnorm.kernels.tensor.expansions import TensorExpansion as TensorExpansion
 from mixnorm.kernels.tensor.expansions import feature_sums as feature_sums
 from mixnorm.kernels.tensor.expansions import weights_of_sums as weights_of_sums
 from mixnorm.kernels.tensor.gram import PairFactor as PairFactor
-from mixnorm.kernels.tensor.gram import drawn_features as drawn_features
+from mixnorm.kernels.tensor.gram import draw_features as draw_features
 from mixnorm.kernels.tensor.gram import pair_factor as pair_factor
 from mixnorm.kernels.tensor.gram import tensor_gram as tensor_gram
 from mixnorm.kernels.tensor.index_sets import multiplicities as multiplicities

@@ -1,4 +1,4 @@
-"""Functions in the space of a tensor kernel: what prediction needs, and nothing else."""
+"""Expansions: functions in the space of a tensor kernel, as models store them."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from mixnorm.kernels.tensor.index_sets import multiplicities, multisets
 from mixnorm.kernels.tensor.kernels import TensorKernel, row_blocks
 
 # Multisets of rows whose kernel with new rows is computed at a time.
-_SETS = 2**14
-# Sums below this part of the magnitudes that are added have no digits left.
-_NOISE = 1e-15
+_SETS_AT_A_TIME = 2**14
+# Sums below this share of the magnitudes of their terms have no digits left.
+_NOISE_OF_SUMS = 1e-15
 
 
 @dataclass
 class FeatureExpansion:
-    """A function by weights of features: all that a kernel has, or some that are listed.
+    """A function given by weights of features: of all or of some that a kernel has.
 
     Parameters
     ----------
     kernel : TensorKernel
-        The kernel, its parameters settled.
+        The kernel, as its ``fitted`` returns it.
     q : float
         The exponent.
     unit : float
-        What columns are divided by.
+        The divisor of columns.
     weights : array of shape (n_features, n_outputs)
         The weights.
     exponents : array of shape (n_features, n_columns), optional
-        Monomials; all that the kernel has by default.
+        The exponents of the features; by default the weights are those of all features.
     """
 
     kernel: Any
@@ -47,30 +47,29 @@ class FeatureExpansion:
         columns = self.kernel.columns(X) / self.unit
         if self.exponents is None:
             return np.asarray(self.kernel.features_of_columns(columns, self.q))
-        return np.asarray(self.kernel.listed(columns, self.exponents, self.q))
+        return np.asarray(self.kernel.features_with(columns, self.exponents, self.q))
 
     def scores(self, X: np.ndarray) -> np.ndarray:
-        """Return the function at rows, by blocks of them: ``(n_rows, n_outputs)``."""
+        """Return the function at rows, ``(n_rows, n_outputs)``."""
         found, sizes = np.empty((len(X), self.weights.shape[1])), np.abs(self.weights)
         for rows in row_blocks(len(X), len(self.weights)):
             features = self.features(X[rows]).T
             part = features @ self.weights
-            # What rounding leaves of terms that cancel is nothing; its sign would be chance.
-            part[np.abs(part) < _NOISE * (np.abs(features) @ sizes)] = 0.0
+            # Terms that cancel leave rounding, whose sign is random.
+            part[np.abs(part) < _NOISE_OF_SUMS * (np.abs(features) @ sizes)] = 0.0
             found[rows] = part
         return found
 
     def cost(self) -> dict[str, int]:
         """Return numbers stored, and multiplications for a row: one for each power of a column."""
         floats = self.weights.size
-        if self.exponents is None:
-            return {"floats": floats, "multiplications": floats + len(self.weights)}
-        return {"floats": floats, "multiplications": floats + int(self.exponents.sum())}
+        powers = len(self.weights) if self.exponents is None else int(self.exponents.sum())
+        return {"floats": floats, "multiplications": floats + powers}
 
 
 @dataclass
 class TensorExpansion:
-    r"""A function by dual variables of rows.
+    r"""A function given by dual variables of rows (:eq:`tensor-score`).
 
     .. math:: f(x) = \sum_{i_1, \dots, i_{q-1}} K(x_{i_1}, \dots, x_{i_{q-1}}, x)
               \alpha_{i_1} \cdots \alpha_{i_{q-1}}
@@ -78,13 +77,13 @@ class TensorExpansion:
     Parameters
     ----------
     kernel : TensorKernel
-        The kernel, its parameters settled.
+        The kernel, as its ``fitted`` returns it.
     q : float
         The number of its arguments, even.
     unit : float
-        What columns are divided by.
+        The divisor of columns.
     columns : array of shape (n_rows, n_columns)
-        Columns of the training rows, so divided.
+        Columns of the training rows, divided by ``unit``.
     alpha : array of shape (n_rows, n_outputs)
         The dual variables.
     """
@@ -96,31 +95,31 @@ class TensorExpansion:
     alpha: np.ndarray
 
     def scores(self, X: np.ndarray) -> np.ndarray:
-        """Return the function at rows: every multiset of training rows is met once."""
+        """Return the function at rows; every multiset of training rows is visited once."""
         new = self.kernel.columns(X) / self.unit
         shifts = (self.kernel.shifts(self.columns, self.q), self.kernel.shifts(new, self.q))
         found = np.zeros((len(X), self.alpha.shape[1]))
         for first in range(len(self.columns)):
             rest = multisets(len(self.columns) - first, int(self.q) - 2) + first
             sets = np.concatenate([np.full((1, rest.shape[1]), first), rest])
-            for start in range(0, sets.shape[1], _SETS):
-                self._add(found, sets[:, start : start + _SETS], new, shifts)
+            for start in range(0, sets.shape[1], _SETS_AT_A_TIME):
+                self._add_sets(found, sets[:, start : start + _SETS_AT_A_TIME], new, shifts)
         return found
 
-    def _add(
+    def _add_sets(
         self,
         found: np.ndarray,
         sets: np.ndarray,
         new: np.ndarray,
         shifts: tuple[np.ndarray | None, np.ndarray | None],
     ) -> None:
-        """Add what some multisets of training rows contribute."""
+        """Add the contribution of some multisets of training rows."""
         own, shift = shifts
         Z = products_of(self.columns, sets)
         beta = multiplicities(sets)[:, None] * np.prod(self.alpha[sets], axis=0)
         added: Any = 0.0
-        # Row by row: large terms cancel here, so that sums in another order, as products of
-        # several rows have them, would show.
+        # Row by row: large terms cancel here, so the order of sums, which products of several rows
+        # change, would show in the result.
         for i, row in enumerate(new):
             if own is not None and shift is not None:
                 added = own[sets].sum(axis=0) + shift[i]
@@ -136,18 +135,18 @@ class TensorExpansion:
 
 @dataclass
 class PairExpansion:
-    r"""A function by a few pairs of rows, and dual variables of all: four arguments.
+    r"""A function given by a few pairs of rows and dual variables of all, for four arguments.
 
     .. math:: f(x) = \sum_p c_p \sum_i K(x_{p_1}, x_{p_2}, x_i, x) \alpha_i
 
     Parameters
     ----------
     kernel : TensorKernel
-        The kernel, its parameters settled.
+        The kernel, as its ``fitted`` returns it.
     unit : float
-        What columns are divided by.
+        The divisor of columns.
     columns : array of shape (n_rows, n_columns)
-        Columns of the training rows, so divided.
+        Columns of the training rows, divided by ``unit``.
     alpha : array of shape (n_rows, n_outputs)
         The dual variables.
     pairs : array of shape (2, n_pairs)
@@ -164,7 +163,7 @@ class PairExpansion:
     coef: np.ndarray
 
     def scores(self, X: np.ndarray) -> np.ndarray:
-        """Return the function at rows, one by one: a row does not depend on its company."""
+        """Return the function at rows, one by one, so that rows do not depend on each other."""
         new = self.kernel.columns(X) / self.unit
         Z = products_of(self.columns, self.pairs)
         found = np.empty((len(X), self.alpha.shape[1]))
@@ -193,7 +192,7 @@ def weights_of_sums(u: np.ndarray, q: float) -> np.ndarray:
 def feature_sums(
     kernel: TensorKernel, columns: np.ndarray, alpha: np.ndarray, q: float
 ) -> np.ndarray:
-    """Return the sums of all features by dual variables, without holding those of all rows."""
+    """Return the sums of all features, weighted by dual variables, by blocks of rows."""
     total = np.zeros((int(kernel.count(columns.shape[1])), alpha.shape[1]))
     for rows in row_blocks(len(columns), len(total)):
         total += kernel.features_of_columns(columns[rows], q) @ alpha[rows]

@@ -1,4 +1,4 @@
-"""What is computed once of a tensor kernel on training rows: its Gram matrix, or parts of it."""
+"""A tensor kernel on training rows: its Gram matrix, drawn features, or a factor of pairs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from mixnorm.kernels.tensor.index_sets import multisets
 from mixnorm.kernels.tensor.kernels import TensorKernel
 
-# Entries that are computed at a time, which stay in the cache.
-_BLOCK = 2**18
-# Draws of a feature, for each that is kept at most, and how many make a batch.
-_DRAWS, _BATCHES = 40, 8
-# Mean part of the kernel that a batch must add, or it is the last.
-_GAIN = 1e-4
-# Parts of a kernel are known up to this, and are told so that they are no more than there is.
-_ROUNDING = 1e-14
+# Entries of a Gram matrix that are computed at a time, which stay in the cache.
+_ENTRIES_OF_GRAM = 2**18
+# Features are drawn this often for each that may be kept, in this number of batches.
+_DRAWS_PER_FEATURE, _BATCHES_OF_DRAWS = 40, 8
+# The last batch is the first one that adds less than this mean share of the kernel.
+_LEAST_GAIN_OF_MASS = 1e-4
+# Shares of a kernel are known up to this error, and are lowered by it.
+_ROUNDING_OF_MASS = 1e-14
 
 
 def products_of(columns: np.ndarray, sets: np.ndarray) -> np.ndarray:
@@ -29,20 +29,20 @@ def products_of(columns: np.ndarray, sets: np.ndarray) -> np.ndarray:
 
 
 def tensor_gram(kernel: TensorKernel, columns: np.ndarray, half: int) -> np.ndarray:
-    """Return the kernel of all multisets of ``half`` rows: its lower triangle alone is filled.
+    """Return the kernel of all multisets of ``half`` rows; only its lower triangle is filled.
 
     Parameters
     ----------
     kernel : TensorKernel
         The kernel.
     columns : array of shape (n_rows, n_columns)
-        What its ``columns`` returned.
+        The rows, as columns of the kernel.
     half : int
         Half the number of arguments.
     """
     _, Z, shift = _set_products(kernel, columns, half)
     gram = np.empty((len(Z), len(Z)))
-    step = max(16, _BLOCK // max(1, len(Z)))
+    step = max(16, _ENTRIES_OF_GRAM // max(1, len(Z)))
     for start in range(0, len(Z), step):
         stop = min(len(Z), start + step)
         added = shift[start:stop, None] + shift[:stop]
@@ -73,7 +73,7 @@ def _set_products(
 
 @dataclass(frozen=True)
 class DrawnFeatures:
-    r"""Features that were drawn, and what part of the kernel they hold.
+    r"""Features that were drawn, and their share of the kernel.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class DrawnFeatures:
     features : array of shape (n_features, n_rows)
         Their values at the training rows.
     mass : array of shape (n_rows,)
-        What part of :math:`K(x, \dots, x)` they hold, for each row.
+        Their share of :math:`K(x, \dots, x)`, for each row.
     """
 
     exponents: np.ndarray
@@ -90,7 +90,7 @@ class DrawnFeatures:
     mass: np.ndarray
 
 
-def drawn_features(
+def draw_features(
     kernel: TensorKernel,
     columns: np.ndarray,
     q: float,
@@ -98,46 +98,43 @@ def drawn_features(
     rng: np.random.Generator,
     enough: float = 0.999,
 ) -> DrawnFeatures:
-    """Draw the monomials that hold most of a kernel on rows.
+    """Draw the monomials with the largest shares of a kernel on rows (:eq:`tensor-shares`).
 
-    Where there are no more than may be kept, all are. Else rows are taken in turn, and a monomial
-    is drawn with the part that it has of the kernel of that row alone. Of all that were drawn
-    those are kept that hold most.
+    If there are no more than ``most``, all are returned. Otherwise rows take turns: each draws a
+    monomial with its share of the kernel of that row alone as probability. Of all that were drawn,
+    those with the largest shares are kept.
 
     Parameters
     ----------
     kernel : TensorKernel
         The kernel.
     columns : array of shape (n_rows, n_columns)
-        What its ``columns`` returned.
+        The rows, as columns of the kernel.
     q : float
         The exponent.
     most : int
         Most monomials to keep.
     rng : Generator
-        Random numbers.
+        The source of random numbers.
     enough : float
-        The mean part of the kernel with which no more are drawn.
+        The mean share of the kernel at which the draws stop.
     """
     with np.errstate(over="ignore"):
         powers = np.abs(columns) ** q
     if not np.all(np.isfinite(powers)):
         raise ValueError(
-            f"Columns are as large as {float(np.max(np.abs(columns))):.2g}, too large for their "
-            f"powers of q={q:g} to be numbers; divide the columns of X by their size, or lower q."
+            f"Columns are as large as {float(np.max(np.abs(columns))):.2g}, so that their powers "
+            f"with q={q:g} overflow; divide the columns of X by their size, or lower q."
         )
     whole = np.maximum(kernel.diagonal(columns, q), 1e-300)
-    if kernel.finite and kernel.count(columns.shape[1]) <= most:
-        every = kernel.exponents(range(int(kernel.count(columns.shape[1]))), columns.shape[1])
+    n, width = columns.shape
+    if kernel.finite and kernel.count(width) <= most:
+        every = kernel.exponents(range(int(kernel.count(width))), width)
         return _keep_heaviest(kernel, columns, q, every, whole, most)
-    made = DrawnFeatures(
-        np.zeros((0, columns.shape[1]), dtype=np.int16),
-        np.zeros((0, len(columns))),
-        np.zeros(len(columns)),
-    )
-    size = max(len(columns), _DRAWS * most // _BATCHES)
-    for _ in range(_BATCHES):
-        rows = np.resize(rng.permutation(len(columns)), size)
+    made = DrawnFeatures(np.zeros((0, width), np.int16), np.zeros((0, n)), np.zeros(n))
+    size = max(n, _DRAWS_PER_FEATURE * most // _BATCHES_OF_DRAWS)
+    for _ in range(_BATCHES_OF_DRAWS):
+        rows = np.resize(rng.permutation(n), size)
         new = kernel.draw(columns[rows], q, rng)
         if np.max(new, initial=0) > np.iinfo(np.int16).max:
             raise ValueError(
@@ -147,13 +144,14 @@ def drawn_features(
         before = float(np.mean(made.mass))
         fresh = _new_rows(made.exponents, new.astype(np.int16))
         made = _keep_heaviest(kernel, columns, q, fresh, whole, most, made)
-        if float(np.mean(made.mass)) >= enough or float(np.mean(made.mass)) < before + _GAIN:
+        mass = float(np.mean(made.mass))
+        if mass >= enough or mass < before + _LEAST_GAIN_OF_MASS:
             break
     return made
 
 
 def _new_rows(known: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """Return the rows that are drawn and not known, each once."""
+    """Return the drawn rows that are not known, each once."""
     both = np.concatenate([known, drawn])
     _, first = np.unique(both, axis=0, return_index=True)
     return np.asarray(both[np.sort(first[first >= len(known)])])
@@ -168,14 +166,14 @@ def _keep_heaviest(
     most: int,
     known: DrawnFeatures | None = None,
 ) -> DrawnFeatures:
-    """Return those of known and of more monomials that hold most of the kernel."""
-    features = kernel.listed(columns, exponents, q)
+    """Return the monomials with the largest shares of the kernel, known ones included."""
+    features = kernel.features_with(columns, exponents, q)
     if known is not None:
         exponents = np.concatenate([known.exponents, exponents])
         features = np.concatenate([known.features, features])
     parts = np.abs(features) ** q / whole
     order = np.argsort(-parts.sum(axis=1), kind="stable")[:most]
-    mass = np.clip(parts[order].sum(axis=0) - _ROUNDING, 0.0, 1.0)
+    mass = np.clip(parts[order].sum(axis=0) - _ROUNDING_OF_MASS, 0.0, 1.0)
     return DrawnFeatures(exponents[order], features[order], mass)
 
 
@@ -193,9 +191,9 @@ class PairFactor:
     pivots : array of shape (n_columns,)
         The pairs at which it is exact, and the factor triangular.
     error : float
-        What the kernel of any two pairs is off by at most, beside the largest.
+        The largest error of the kernel of two pairs, relative to its largest entry.
     mass : float
-        The part of the kernel of a row with itself that is kept, on average.
+        The mean share of the kernel of a row with itself that the factor keeps.
     """
 
     factor: np.ndarray
@@ -214,11 +212,11 @@ def pair_factor(
     kernel : TensorKernel
         The kernel.
     columns : array of shape (n_rows, n_columns)
-        What its ``columns`` returned.
+        The rows, as columns of the kernel.
     most : int
         Most columns of the factor.
     enough : float
-        What is left of the largest entry, with which it stops.
+        The largest relative error at which it stops.
     """
     sets, Z, shift = _set_products(kernel, columns, 2)
     left = np.array(kernel.of_products((Z * Z).sum(axis=1), 2.0 * shift))

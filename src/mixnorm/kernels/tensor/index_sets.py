@@ -1,4 +1,4 @@
-"""Multisets of rows: which there are, and in how many orders each can be written."""
+"""Multisets of rows, and the number of orders of each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def multisets(n: int, size: int) -> np.ndarray:
-    """Return all multisets of so many out of ``n``, each in ascending order: ``(size, n_sets)``.
+    """Return all multisets of ``size`` out of ``n``, each in ascending order: ``(size, n_sets)``.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def multisets(n: int, size: int) -> np.ndarray:
 
 
 def multiplicities(sets: np.ndarray) -> np.ndarray:
-    """Return in how many orders each multiset can be written.
+    """Return the number of orders of each multiset.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tensor kernels: functions of an even number of rows, sums of products of their features."""
+"""Tensor kernels: functions of an even number of rows that are sums of products of features."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from mixnorm.kernels.functions.base import check_degree, check_flag, positive, r
 from mixnorm.kernels.functions.kernels import _power
 from mixnorm.kernels.tensor.monomials import MonomialList, Monomials
 
-# The largest exponent whose exponential is finite, with room for sums.
-_LARGEST = 600.0
-# Rows whose features are computed at a time, for so many numbers.
-_BLOCK = 2**22
+# Exponentials of larger numbers, or sums of them, would overflow.
+_LARGEST_EXPONENT = 600.0
+# Numbers that a block of rows may hold.
+_NUMBERS_PER_ROW_BLOCK = 2**22
 
 
 class TensorKernel(Parameters):
@@ -26,17 +26,18 @@ class TensorKernel(Parameters):
 
     With :math:`\langle x_1, \dots, x_q \rangle = \sum_j x_{1j} \cdots x_{qj}` a kernel is
     :math:`K(x_1, \dots, x_q) = \kappa(\langle x_1, \dots, x_q \rangle)` with :math:`\kappa(t) =
-    \sum_s \rho_s t^s` and no negative :math:`\rho_s`: a sum over features :math:`\sum_k
-    \phi_k(x_1) \cdots \phi_k(x_q)` that are monomials of the columns.
+    \sum_s \rho_s t^s` and no negative :math:`\rho_s` (:eq:`tensor-kernel`): a sum over features
+    :math:`\sum_k \phi_k(x_1) \cdots \phi_k(x_q)` that are monomials of the columns
+    (:eq:`tensor-monomials`).
 
     A kernel of your own is a dataclass that derives from this one and has ``of_products``, and
-    ``degrees`` where there is an end of features. Where there is none, it says ``finite = False``;
-    features can then be drawn if it has ``log_rho`` and ``draw_degrees``.
+    ``degrees`` if the number of features is finite. If it is infinite, set ``finite = False``;
+    features can then be drawn if the kernel has ``log_rho`` and ``draw_degrees``.
     """
 
-    #: Whether there is an end of features.
+    #: Whether the number of features is finite.
     finite: ClassVar[bool] = True
-    #: Whether the kernel is a function of products, and not known by its features alone.
+    #: Whether the kernel is a function of products; otherwise it is defined by its features only.
     has_products: ClassVar[bool] = True
 
     def check(self) -> None:
@@ -46,27 +47,27 @@ class TensorKernel(Parameters):
         self.check()
 
     def fitted(self, X: np.ndarray) -> TensorKernel:
-        """Return the kernel to use with training rows: its parameters checked and settled."""
+        """Return the kernel for training rows, its parameters checked and None replaced."""
         self.check()
         if self.finite and self.has_products:
             for degree, rho in self.degrees():
                 if degree != int(degree) or degree < 0 or not 0.0 < rho < math.inf:
                     raise ValueError(
-                        f"{self!r} has the coefficient {rho!r} for the degree {degree!r}; degrees "
-                        "are whole numbers, and coefficients positive: else it is no tensor kernel."
+                        f"{self!r} has the coefficient {rho!r} for the degree {degree!r}; a tensor "
+                        "kernel has whole degrees from 0 up, and positive coefficients."
                     )
         return self
 
     def columns(self, X: np.ndarray) -> np.ndarray:
-        """Return the columns that products are taken of, in float64."""
+        """Return the columns of which the kernel takes products, in float64."""
         return np.asarray(X, dtype=np.float64)
 
     def shifts(self, X: np.ndarray, q: float) -> np.ndarray | None:
-        """Return the logarithm of a factor that each row has; None if there is none."""
+        """Return the logarithm of a factor of each row; None if there are no such factors."""
         return None
 
-    def of_products(self, P: np.ndarray, shift: Any = 0.0) -> np.ndarray:
-        """Return the kernel where products are ``P`` and shifts of the rows add up to ``shift``.
+    def of_products(self, P: np.ndarray, shift: float | np.ndarray = 0.0) -> np.ndarray:
+        """Return the kernel for products ``P`` of rows whose shifts add up to ``shift``.
 
         The memory of the products may be reused.
         """
@@ -79,20 +80,20 @@ class TensorKernel(Parameters):
         r"""Return the degrees :math:`s` of features, each with its :math:`\rho_s > 0`."""
         raise NotImplementedError(
             f"{type(self).__name__} needs a method degrees(), which lists the degrees of its "
-            "monomials with their coefficients; or finite=False, if there is no end of them, with "
-            "log_rho(degrees) and draw_degrees(totals, rng) where they are to be drawn."
+            "monomials with their coefficients. If these are infinitely many, set finite=False, "
+            "and give it log_rho(degrees) and draw_degrees(totals, rng) to have monomials drawn."
         )
 
     def homogeneous(self) -> int | None:
-        """Return the degree, if all features have the same; else None."""
+        """Return the degree, if all features have the same degree; else None."""
         return None
 
     def n_features(self, n_columns: int) -> float:
-        """Return the number of features; infinity where there is no end of them."""
+        """Return the number of features of rows with ``n_columns`` entries, or infinity."""
         return self.count(self.columns(np.zeros((1, n_columns))).shape[1])
 
     def count(self, width: int) -> float:
-        """Return the number of features of so many columns, as ``columns`` returns them."""
+        """Return the number of features where ``columns`` returns ``width`` columns."""
         if not self.finite:
             return math.inf
         return float(sum(math.comb(width + s - 1, s) for s, _ in self.degrees()))
@@ -103,11 +104,11 @@ class TensorKernel(Parameters):
         Their weights depend on ``q``: products of ``q`` of them add up to the kernel.
         """
         if not self.finite:
-            raise ValueError(f"{self!r} has no end of features; those that are listed it has.")
+            raise ValueError(f"{self!r} has infinitely many features, which cannot be listed.")
         return self.features_of_columns(self.columns(X), q)
 
     def features_of_columns(self, columns: np.ndarray, q: float) -> np.ndarray:
-        """Return the features where the columns are given."""
+        """Return the features of rows given by their columns."""
         parts = []
         for degree, rho in self.degrees():
             made = Monomials.of_degree(columns.shape[1], degree)
@@ -115,7 +116,7 @@ class TensorKernel(Parameters):
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def exponents(self, places: Iterable[int], width: int) -> np.ndarray:
-        """Return the exponents of the columns in some of all features, by their places."""
+        """Return the exponents of the columns in the features at some places."""
         made = [Monomials.of_degree(width, degree) for degree, _ in self.degrees()]
         ends = np.cumsum([len(part) for part in made])
         asked = np.fromiter(places, dtype=np.int64)
@@ -127,27 +128,27 @@ class TensorKernel(Parameters):
         return found
 
     def count_on(self, columns: np.ndarray) -> float:
-        """Return the number of features of rows."""
+        """Return the number of features of rows given by their columns."""
         return self.count(columns.shape[1])
 
     def diagonal(self, columns: np.ndarray, q: float) -> np.ndarray:
-        """Return the kernel of each row with itself, where the columns are given."""
+        """Return the kernel of each row with itself."""
         shift = self.shifts(columns, q)
         powers = (np.abs(columns) ** q).sum(axis=1)
         return self.of_products(powers, 0.0 if shift is None else q * shift)
 
-    # --- features that are drawn
+    # --- drawn features
 
     def draw(self, columns: np.ndarray, q: float, rng: np.random.Generator) -> np.ndarray:
-        r"""Draw the exponents of a feature for each row.
+        r"""Draw the exponents of a feature for each row (:eq:`tensor-shares`).
 
-        In a row, a feature's probability is its part of :math:`K(x, \dots, x)`.
+        The probability of a feature is its share of :math:`K(x, \dots, x)`.
         """
         totals = (np.abs(columns) ** q).sum(axis=1)
         return _split(self.draw_degrees(totals, rng), np.abs(columns) ** q, rng)
 
     def draw_degrees(self, totals: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Draw the degree of a feature, for rows with these products with themselves."""
+        """Draw the degree of a feature for each row, given its product with itself."""
         degrees, rho = (np.array(part) for part in zip(*self.degrees(), strict=True))
         logs = np.log(rho) + degrees * np.log(np.maximum(totals, 1e-300))[:, None]
         shares = np.exp(logs - logs.max(axis=1, keepdims=True))
@@ -162,8 +163,8 @@ class TensorKernel(Parameters):
             [math.log(known[int(s)]) if int(s) in known else -math.inf for s in degrees]
         )
 
-    def listed(self, columns: np.ndarray, exponents: np.ndarray, q: float) -> np.ndarray:
-        """Return features that are listed by their exponents: ``(n_features, n_rows)``."""
+    def features_with(self, columns: np.ndarray, exponents: np.ndarray, q: float) -> np.ndarray:
+        """Return the features with these exponents: ``(n_features, n_rows)``."""
         made = MonomialList(exponents)
         logs = made.log_sizes(columns)
         logs += ((self.log_rho(exponents.sum(axis=1)) + made.log_counts()) / q)[:, None]
@@ -181,7 +182,7 @@ class TensorKernel(Parameters):
         Parameters
         ----------
         *rows : arrays of shape (n_rows, n_columns)
-            As many as the kernel has arguments, an even number.
+            One table for each argument of the kernel, an even number.
         """
         if len(rows) < 2 or len(rows) % 2:
             raise ValueError(f"A tensor kernel has an even number of arguments, got {len(rows)}.")
@@ -201,8 +202,8 @@ class PolynomialTensorKernel(TensorKernel):
 
     .. math:: K(x_1, \dots, x_q) = (c^q + \langle x_1, \dots, x_q \rangle)^s
 
-    Its features are all monomials of degree :math:`s` of the columns and the constant :math:`c`;
-    without a constant, of the columns.
+    Its features are all monomials of degree :math:`s` of the columns and the constant :math:`c`.
+    With ``constant=0`` they are monomials of the columns only.
 
     Parameters
     ----------
@@ -235,18 +236,18 @@ class PolynomialTensorKernel(TensorKernel):
             )
 
     def columns(self, X: np.ndarray) -> np.ndarray:
-        """Return the columns and the constant, in float64."""
+        """Return the columns and a constant one, in float64."""
         wide = np.asarray(X, dtype=np.float64)
         if self.constant == 0.0:
             return wide
         return np.concatenate([wide, np.full((len(wide), 1), float(self.constant))], axis=1)
 
-    def of_products(self, P: np.ndarray, shift: Any = 0.0) -> np.ndarray:
+    def of_products(self, P: np.ndarray, shift: float | np.ndarray = 0.0) -> np.ndarray:
         """Return powers of the products."""
         return _power(P, int(self.degree)) if self.degree > 1 else P
 
     def degrees(self) -> list[tuple[int, float]]:
-        """Return the degree: the constant is one of the columns."""
+        """Return the degree, with the coefficient 1: the constant is one of the columns."""
         return [(int(self.degree), 1.0)]
 
     def homogeneous(self) -> int | None:
@@ -256,16 +257,16 @@ class PolynomialTensorKernel(TensorKernel):
 
 @dataclass
 class PowerSeriesTensorKernel(TensorKernel):
-    r"""A polynomial of the product, by its coefficients.
+    r"""The tensor kernel that is a polynomial of the product, given by its coefficients.
 
     .. math:: K(x_1, \dots, x_q) = \sum_s \rho_s \langle x_1, \dots, x_q \rangle^s
 
-    Its features are the monomials of all degrees that have a coefficient.
+    Its features are the monomials of all degrees with positive coefficients.
 
     Parameters
     ----------
     coefficients : sequence of float, default=(1.0, 1.0, 0.5)
-        The coefficients :math:`\rho_0, \rho_1, \dots`; none is negative, and some positive.
+        The coefficients :math:`\rho_0, \rho_1, \dots`; none is negative, and one is positive.
 
     Examples
     --------
@@ -285,8 +286,8 @@ class PowerSeriesTensorKernel(TensorKernel):
         try:
             given = np.asarray(self.coefficients, dtype=np.float64)
         except (TypeError, ValueError):
-            given = None
-        if given is None or given.ndim != 1:
+            given = np.zeros(())
+        if given.ndim != 1:
             raise TypeError(
                 f"PowerSeriesTensorKernel(coefficients={self.coefficients!r}) must have a list of "
                 "numbers, one for each degree from 0 up."
@@ -294,16 +295,15 @@ class PowerSeriesTensorKernel(TensorKernel):
         if not np.all((given >= 0.0) & np.isfinite(given)) or not np.any(given > 0.0):
             raise ValueError(
                 f"PowerSeriesTensorKernel(coefficients={self.coefficients!r}) must have finite "
-                "coefficients, none of them negative and one of them positive: else it is no "
-                "tensor kernel."
+                "coefficients, none of them negative and at least one positive."
             )
 
     def fitted(self, X: np.ndarray) -> PowerSeriesTensorKernel:
-        """Return the kernel with its coefficients in a tuple."""
+        """Return the kernel with its coefficients as a tuple of floats."""
         self.check()
         return replace(self, coefficients=tuple(float(rho) for rho in self.coefficients))
 
-    def of_products(self, P: np.ndarray, shift: Any = 0.0) -> np.ndarray:
+    def of_products(self, P: np.ndarray, shift: float | np.ndarray = 0.0) -> np.ndarray:
         """Return the polynomial of the products, by Horner's rule."""
         found = np.zeros_like(P)
         for rho in reversed([float(rho) for rho in self.coefficients]):
@@ -312,13 +312,13 @@ class PowerSeriesTensorKernel(TensorKernel):
         return found
 
     def degrees(self) -> list[tuple[int, float]]:
-        """Return the degrees with a coefficient."""
+        """Return the degrees with positive coefficients."""
         return [(s, float(rho)) for s, rho in enumerate(self.coefficients) if float(rho) > 0.0]
 
 
 @dataclass
 class ExponentialTensorKernel(TensorKernel):
-    r"""The exponential tensor kernel, whose features are all monomials there are.
+    r"""The exponential tensor kernel, whose features are all monomials.
 
     .. math:: K(x_1, \dots, x_q) = \exp\Bigl(\sigma \Bigl[\langle x_1, \dots, x_q \rangle
               - \frac1q \sum_r \|x_r\|_q^q\Bigr]\Bigr)
@@ -329,8 +329,8 @@ class ExponentialTensorKernel(TensorKernel):
     Parameters
     ----------
     sigma : float, optional
-        The factor :math:`\sigma`; 0.1 divided by the number of columns by default, which suits
-        columns of unit variance. The larger, the more monomials of high degrees count.
+        The factor :math:`\sigma`; by default 0.1 divided by the number of columns, which suits
+        columns of unit variance. A larger factor gives more weight to monomials of high degrees.
     normalized : bool, default=True
         Whether the kernel is 1 where all rows are the same.
 
@@ -354,7 +354,7 @@ class ExponentialTensorKernel(TensorKernel):
         check_flag(self.normalized, "normalized", self)
 
     def fitted(self, X: np.ndarray) -> ExponentialTensorKernel:
-        """Return the kernel with its factor settled."""
+        """Return the kernel, with the default factor for these rows if none is given."""
         self.check()
         sigma = 0.1 / max(1, X.shape[1]) if self.sigma is None else float(self.sigma)
         return replace(self, sigma=sigma)
@@ -365,17 +365,17 @@ class ExponentialTensorKernel(TensorKernel):
         return float(self.sigma)
 
     def shifts(self, X: np.ndarray, q: float) -> np.ndarray | None:
-        """Return what normalisation subtracts, for each row."""
+        """Return the logarithm of the normalising factor of each row."""
         if not self.normalized:
             return None
         powers = np.abs(np.asarray(X, dtype=np.float64)) ** q
         return np.asarray(-self._sigma() / q * powers.sum(axis=1))
 
-    def of_products(self, P: np.ndarray, shift: Any = 0.0) -> np.ndarray:
+    def of_products(self, P: np.ndarray, shift: float | np.ndarray = 0.0) -> np.ndarray:
         """Return exponentials of the products and shifts."""
         P = np.multiply(P, self._sigma(), out=P)
         P += shift
-        if P.size and float(np.max(P)) > _LARGEST:
+        if P.size and float(np.max(P)) > _LARGEST_EXPONENT:
             raise ValueError(
                 f"ExponentialTensorKernel has the value exp({float(np.max(P)):.3g}), which is too "
                 "large. Set normalized=True, scale the columns, or lower sigma."
@@ -383,11 +383,11 @@ class ExponentialTensorKernel(TensorKernel):
         return np.asarray(np.exp(P, out=P))
 
     def diagonal(self, columns: np.ndarray, q: float) -> np.ndarray:
-        """Return ones, if it is normalised: sums of powers would cancel."""
+        """Return ones if the kernel is normalised, because sums of powers would cancel."""
         return np.ones(len(columns)) if self.normalized else super().diagonal(columns, q)
 
     def draw_degrees(self, totals: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Draw from the distribution of Poisson."""
+        """Draw degrees from a Poisson distribution."""
         return rng.poisson(np.minimum(self._sigma() * totals, 1e6))
 
     def log_rho(self, degrees: np.ndarray) -> np.ndarray:
@@ -397,7 +397,7 @@ class ExponentialTensorKernel(TensorKernel):
 
 @dataclass
 class FeatureTensorKernel(TensorKernel):
-    r"""The tensor kernel of features of your own.
+    r"""The tensor kernel of your own features.
 
     .. math:: K(x_1, \dots, x_q) = \sum_k \phi_k(x_1) \cdots \phi_k(x_q)
 
@@ -420,20 +420,20 @@ class FeatureTensorKernel(TensorKernel):
     has_products: ClassVar[bool] = False
 
     def check(self) -> None:
-        """Raise a TypeError for what cannot be called."""
+        """Raise a TypeError if the function cannot be called."""
         if not callable(self.function):
             raise TypeError(f"FeatureTensorKernel(function={self.function!r}) cannot be called.")
 
     def count(self, width: int) -> float:
-        """Return the number of features, of a row of zeros."""
+        """Return the number of features of a row of zeros."""
         return float(len(self.features_of_columns(np.zeros((1, width)), 4)))
 
     def count_on(self, columns: np.ndarray) -> float:
-        """Return the number of features, of the first row."""
+        """Return the number of features of the first row."""
         return float(len(self.features_of_columns(columns[:1], 4)))
 
     def features_of_columns(self, columns: np.ndarray, q: float) -> np.ndarray:
-        """Return what the function returns, one feature in each row."""
+        """Return the features that the function computes, one in each row."""
         found = np.asarray(self.function(columns), dtype=np.float64)
         if found.ndim != 2 or len(found) != len(columns):
             raise ValueError(
@@ -444,14 +444,14 @@ class FeatureTensorKernel(TensorKernel):
 
 
 def row_blocks(n_rows: int, width: float) -> Iterator[slice]:
-    """Yield blocks of rows, of which so many numbers for each are held at a time."""
-    step = max(1, int(_BLOCK // max(1.0, width)))
+    """Yield blocks of rows that need ``width`` numbers of working memory each."""
+    step = max(1, int(_NUMBERS_PER_ROW_BLOCK // max(1.0, width)))
     for start in range(0, n_rows, step):
         yield slice(start, min(n_rows, start + step))
 
 
 def _split(degrees: np.ndarray, shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw how a degree is split among columns, row by row, in proportion to their shares."""
+    """Split the degree of each row among columns at random, in proportion to their shares."""
     totals = shares.sum(axis=1, keepdims=True)
     empty = totals[:, 0] <= 0.0
     even = np.full_like(shares, 1.0 / shares.shape[1])

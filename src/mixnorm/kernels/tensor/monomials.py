@@ -1,10 +1,9 @@
-"""Monomials of several variables: which there are, what they count, and their values."""
+"""Monomials of several variables: their exponents, coefficients and values."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
@@ -12,18 +11,18 @@ from scipy.special import gammaln
 
 @dataclass(frozen=True)
 class Monomials:
-    r"""Monomials of variables, made one variable at a time.
+    r"""All monomials of one degree.
 
     Those of degree :math:`t` are ordered by their largest variable. Those with largest variable
-    :math:`v` are the first :math:`N_{t-1}(v)` of degree :math:`t - 1`, all whose variables are at
-    most :math:`v`, times :math:`x_v`: columns of values are made by whole blocks.
+    :math:`v` are :math:`x_v` times the first :math:`N_{t-1}(v)` monomials of degree :math:`t - 1`,
+    whose variables are at most :math:`v`. Their values are therefore computed by whole blocks.
 
     Attributes
     ----------
     n_variables, degree : int
         The number of variables, and the degree of all monomials.
     counts : array of shape (degree + 1, n_variables)
-        How many monomials of each degree have no variable beyond each.
+        The number of monomials of each degree whose largest variable is at most each variable.
     coefficients : array of shape (n_monomials,)
         The multinomial coefficients :math:`\binom{s}{\kappa}`.
     """
@@ -60,8 +59,8 @@ class Monomials:
     def __len__(self) -> int:
         return len(self.coefficients)
 
-    def exponents(self, places: Any) -> np.ndarray:
-        """Return how often each variable occurs in a monomial, or in several, one in each row."""
+    def exponents(self, places: int | np.ndarray) -> np.ndarray:
+        """Return the exponents of the variables in a monomial, or in several, one in each row."""
         left = np.array(places, dtype=np.int64)
         found = np.zeros((*left.shape, self.n_variables), dtype=np.int64)
         for t in range(self.degree, 0, -1):
@@ -72,7 +71,7 @@ class Monomials:
         return found
 
     def values(self, X: np.ndarray, scales: np.ndarray | None = None) -> np.ndarray:
-        """Return the monomials of rows, ``(n_monomials, n_rows)``, times a number for each.
+        """Return the monomials of rows, ``(n_monomials, n_rows)``, each times its scale.
 
         Examples
         --------
@@ -98,7 +97,7 @@ class Monomials:
 
 @dataclass(frozen=True)
 class MonomialList:
-    """Monomials of any degrees, each by the exponents of its variables.
+    """Monomials of any degrees, each given by the exponents of its variables.
 
     Attributes
     ----------
@@ -107,9 +106,6 @@ class MonomialList:
     """
 
     exponents: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.exponents)
 
     def log_counts(self) -> np.ndarray:
         """Return the logarithms of the multinomial coefficients.
@@ -124,7 +120,7 @@ class MonomialList:
         return np.asarray(gammaln(powers.sum(axis=1) + 1.0) - gammaln(powers + 1.0).sum(axis=1))
 
     def log_sizes(self, X: np.ndarray) -> np.ndarray:
-        """Return logarithms of the sizes at rows, ``(n_monomials, n_rows)``; of zero, ``-inf``."""
+        """Return the logarithms of the magnitudes at rows: ``(n_monomials, n_rows)``."""
         powers = np.asarray(self.exponents, dtype=np.float64)
         sizes = np.abs(X)
         logs = np.log(sizes, out=np.zeros(X.shape), where=sizes > 0.0)
@@ -134,6 +130,6 @@ class MonomialList:
         return np.asarray(found)
 
     def signs(self, X: np.ndarray) -> np.ndarray:
-        """Return the signs at rows, -1 or 1 (1 where a monomial is zero)."""
+        """Return the signs at rows: -1 or 1, and 1 where a monomial is zero."""
         odd = np.asarray(self.exponents % 2, dtype=np.float64)
         return 1.0 - 2.0 * np.asarray(np.mod(odd @ (X < 0.0).T.astype(np.float64), 2.0))

@@ -1,7 +1,7 @@
 """Losses of one sample, compiled: value and derivative in its scores.
 
-Engines that learn from a sample at a time call them, with the code and the constants that a loss
-declares; the tests hold the two together.
+Engines that learn from one sample at a time call them with the code and the constants that a loss
+declares. The tests compare each with the loss itself.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import math
 from numba import njit
 
 from mixnorm.losses.codes import LOGISTIC, MARGIN_BOX, PERCEPTRON, SOFTMAX
-
-__all__ = ["MARGIN_BOX", "PERCEPTRON", "best_class", "box_loss", "label_loss", "number_loss"]
 
 
 @njit(cache=True, nogil=True)

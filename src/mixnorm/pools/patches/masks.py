@@ -1,29 +1,28 @@
-"""Soft spatial masks: where on an image a patch may be found."""
+"""Masks: weights of the positions at which a template may match an image."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 
 @dataclass(frozen=True)
 class Bells:
-    """Bell curves along one side of an image, evenly spaced, each cut to a bounded window.
+    """Bell curves along one side of an image, evenly spaced, each cut off outside a window.
 
     Parameters
     ----------
     n_bells : int
-        How many.
+        Number of bells.
     length : int
         Positions along the side.
     spread : float
-        Standard deviation of a bell, in distances between two of them.
+        Standard deviation of a bell, in distances between neighbours.
     reach : float
-        Where a bell ends, in the same unit, from its middle.
+        Distance from the middle of a bell to its end, in the same unit.
     """
 
     n_bells: int
@@ -37,7 +36,7 @@ class Bells:
         return self.length / self.n_bells
 
     def middle(self, bell: int) -> float:
-        """Return where a bell is largest, in positions from zero."""
+        """Return the position at which a bell is largest, counted from zero."""
         return (bell + 0.5) * self.step - 0.5
 
     def window(self, bell: int) -> tuple[int, int]:
@@ -59,7 +58,7 @@ class Bells:
 
 @dataclass(frozen=True)
 class Scale:
-    """Templates of one size on images of one shape: which there are, and where they may be.
+    """The templates of one size, with their masks on images of one shape.
 
     ``first`` is the number of the first of the ``n_templates``; masks are numbered row by row.
     """
@@ -69,6 +68,11 @@ class Scale:
     n_templates: int
     down: Bells
     across: Bells
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of an image."""
+        return self.down.length + self.size - 1, self.across.length + self.size - 1
 
     @property
     def n_masks(self) -> int:
@@ -86,13 +90,12 @@ class Scale:
         top, bottom, left, right = self.window(mask)
         return self.down.weights[k, top:bottom], self.across.weights[j, left:right]
 
-    def pixels(self, mask: int, width: int) -> np.ndarray:
+    def pixels(self, mask: int) -> np.ndarray:
         """Return the pixels that patches in the window cover, as columns of flat images."""
         top, bottom, left, right = self.window(mask)
         rows = np.arange(top, bottom + self.size - 1)
         columns = np.arange(left, right + self.size - 1)
-        found: np.ndarray = (rows[:, None] * width + columns).ravel()
-        return found
+        return np.asarray(rows[:, None] * self.shape[1] + columns).ravel()
 
     def n_positions(self, mask: int) -> int:
         """Return how many positions the window has."""
@@ -100,8 +103,16 @@ class Scale:
         return (bottom - top) * (right - left)
 
 
-def grid_of(masks: Any) -> tuple[int, int]:
-    """Return rows and columns of a grid of masks, given them or their number, a square."""
+def scale_of(atom: tuple[int, int], scales: list[Scale]) -> Scale:
+    """Return the one of the sizes that the template of an atom has."""
+    for scale in scales:
+        if 0 <= atom[0] < scale.first + scale.n_templates:
+            return scale
+    raise ValueError(f"atom {atom!r} has no template")
+
+
+def grid_of(masks: int | tuple[int, int]) -> tuple[int, int]:
+    """Return the rows and columns of a grid of masks, from these or from a square number."""
     given = masks if isinstance(masks, (tuple, list)) else (masks,)
     whole = all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in given)
     if not whole or len(given) not in (1, 2):
@@ -113,7 +124,7 @@ def grid_of(masks: Any) -> tuple[int, int]:
     side = math.isqrt(int(given[0]))
     if side * side != given[0]:
         raise ValueError(
-            f"Patches(masks={masks!r}) makes no square grid; give a square number (16, say), or "
-            "rows and columns as in masks=(2, 3)."
+            f"Patches(masks={masks!r}) is not a square number; give one, such as 16, or the rows "
+            "and columns of the grid, as in masks=(2, 3)."
         )
     return side, side

@@ -2,8 +2,8 @@
 
 A mask is a product of a weight by row and one by column, zero outside a window. Responses below
 zero count as zero, as outside the window, so that the largest one over a window is the largest over
-its rows of the row's weight times the largest of the row. Images are done side by side, a lane
-each.
+its rows of the row's weight times the largest of the row. Images are processed side by side, a
+lane each.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from numba import njit, prange
 
 from mixnorm._loops import loop
 
-#: Images that are done side by side; with 32 or fewer, loops over them are not vectorised.
+#: Images that are processed side by side; loops over 32 or fewer are not vectorised.
 LANES = 64
 
-#: Atoms that a thread does together.
+#: Atoms that a thread processes together.
 ATOMS = 128
-# Images at a time, whose residuals fit the cache.
-_IMAGES = 1024
+# Images whose residuals fit in the cache.
+_IMAGES_IN_CACHE = 1024
 
-_FAST = {"nnan", "nsz", "contract", "reassoc"}
+_PATCH_MATH = {"nnan", "nsz", "contract", "reassoc"}
 
 
-@loop(parallel=True, nogil=True, fastmath=_FAST)
+@loop(parallel=True, nogil=True, fastmath=_PATCH_MATH)
 def respond(images, width, templates, size, down, across, steps, out, begin, stop):  # type: ignore[no-untyped-def]
     """Write the responses of all templates under all masks into ``out``, an atom per row.
 
@@ -45,16 +45,13 @@ def respond(images, width, templates, size, down, across, steps, out, begin, sto
     out : array of shape (n_templates * n_down * n_across, n_images)
         The responses; atoms are numbered by template, then by row and column of masks.
     begin, stop : int
-        Which groups of images to look at; each has ``LANES``, but for the last one.
+        The range of chunks of images; each chunk has ``LANES`` images, except the last one.
     """
-    n_images = len(images)
     n_down, n_rows = down.shape
     n_across, n_columns = across.shape
     coded = len(steps) > 0
     for chunk in prange(begin, stop):
-        first = chunk * LANES
-        count = min(LANES, n_images - first)
-        block = _lanes_of(images, first, count, templates)
+        block, first, count = _load_lanes(images, chunk, templates)
         blank = _blank(block, width, size, n_rows, n_columns)
         response = np.empty(LANES, templates.dtype)
         row_best = np.empty((n_across, LANES), templates.dtype)
@@ -81,20 +78,17 @@ def respond(images, width, templates, size, down, across, steps, out, begin, sto
                     out[atom, first + i] = min(value / steps[atom] + 0.5, 255.0) if coded else value
 
 
-@loop(parallel=True, nogil=True, fastmath=_FAST)
+@loop(parallel=True, nogil=True, fastmath=_PATCH_MATH)
 def respond_few(images, width, templates, starts, sizes, windows, down, across, out):  # type: ignore[no-untyped-def]
     """Write the responses of chosen atoms into ``out``, an image per row.
 
     Each atom has its template, as ``sizes[a] ** 2`` taps from ``starts[a]`` on, and its window:
     first row, end of rows, first column, end of columns of positions. Its weights are
     ``down[a]`` and ``across[a]``, from the window's first row and column on. Only positions in the
-    window are looked at.
+    window are visited.
     """
-    n_images = len(images)
-    for chunk in prange((n_images + LANES - 1) // LANES):
-        first = chunk * LANES
-        count = min(LANES, n_images - first)
-        block = _lanes_of(images, first, count, templates)
+    for chunk in prange((len(images) + LANES - 1) // LANES):
+        block, first, count = _load_lanes(images, chunk, templates)
         response = np.empty(LANES, templates.dtype)
         row_best = np.empty(LANES, templates.dtype)
         best = np.empty(LANES, templates.dtype)
@@ -113,20 +107,15 @@ def respond_few(images, width, templates, starts, sizes, windows, down, across, 
                 out[first + i, atom] = best[i]
 
 
-@loop(parallel=True, nogil=True, fastmath=_FAST)
+@loop(parallel=True, nogil=True, fastmath=_PATCH_MATH)
 def locate(images, width, taps, size, window, down, across, best, places, begin, stop):  # type: ignore[no-untyped-def]
-    """Write where one atom responds most to each image: the pixel at which that patch begins.
+    """Write the first pixel of the patch to which an atom responds most, for each image.
 
-    Images are those of the groups of ``LANES`` from ``begin`` to ``stop``.
-
-    ``best`` gets a row of responses, and one of the mask's weights there; both are zero where no
-    response is positive.
+    Images are those of the chunks of ``LANES`` from ``begin`` to ``stop``. ``best`` gets a row of
+    responses, and a row of the mask's weights there; both are zero where no response is positive.
     """
-    n_images = len(images)
     for chunk in prange(begin, stop):
-        first = chunk * LANES
-        count = min(LANES, n_images - first)
-        block = _lanes_of(images, first, count, taps)
+        block, first, count = _load_lanes(images, chunk, taps)
         response = np.empty(LANES, taps.dtype)
         found = np.zeros((2, LANES), taps.dtype)
         at = np.zeros(LANES, np.int64)
@@ -148,13 +137,18 @@ def locate(images, width, taps, size, window, down, across, best, places, begin,
 
 
 @njit(nogil=True, inline="always")
-def _lanes_of(images, first, count, like):  # type: ignore[no-untyped-def]
-    """Return some images, a pixel per row and an image per column; zeros fill up the lanes."""
+def _load_lanes(images, chunk, like):  # type: ignore[no-untyped-def]
+    """Return a chunk of images by pixel and lane, the number of the first one, and their count.
+
+    Zeros pad the lanes of the last chunk.
+    """
+    first = chunk * LANES
+    count = min(LANES, len(images) - first)
     block = np.zeros((images.shape[1], LANES), like.dtype)
     for i in range(count):
         for pixel in range(images.shape[1]):
             block[pixel, i] = images[first + i, pixel]
-    return block
+    return block, first, count
 
 
 @njit(nogil=True, inline="always")
@@ -168,13 +162,13 @@ def _blank(block, width, size, n_rows, n_columns):  # type: ignore[no-untyped-de
     return blank
 
 
-@njit(nogil=True, fastmath=_FAST, inline="always")
+@njit(nogil=True, fastmath=_PATCH_MATH, inline="always")
 def _keep_larger(best, weight, values):  # type: ignore[no-untyped-def]
     for lane in range(LANES):
         best[lane] = max(best[lane], weight * values[lane])
 
 
-@njit(nogil=True, fastmath=_FAST, inline="always")
+@njit(nogil=True, fastmath=_PATCH_MATH, inline="always")
 def _convolve(block, corner, width, taps, size, response):  # type: ignore[no-untyped-def]
     """Write the products of one template with the patches of all lanes at ``corner``."""
     response[:] = 0.0
@@ -200,7 +194,7 @@ def _convolve(block, corner, width, taps, size, response):  # type: ignore[no-un
                 response[lane] += a * one[lane]
 
 
-@loop(parallel=True, nogil=True, fastmath=_FAST)
+@loop(parallel=True, nogil=True, fastmath=_PATCH_MATH)
 def coded_gradient(codes, residual, gradient):  # type: ignore[no-untyped-def]
     """Write the products of rows of bytes with the rows of ``residual`` into ``gradient``.
 
@@ -212,9 +206,9 @@ def coded_gradient(codes, residual, gradient):  # type: ignore[no-untyped-def]
         first = part * ATOMS
         end = min(first + ATOMS, n_atoms)
         gradient[first:end] = 0.0
-        room = np.empty(_IMAGES, residual.dtype)
-        for start in range(0, n_images, _IMAGES):
-            end_of_images = min(start + _IMAGES, n_images)
+        room = np.empty(_IMAGES_IN_CACHE, residual.dtype)
+        for start in range(0, n_images, _IMAGES_IN_CACHE):
+            end_of_images = min(start + _IMAGES_IN_CACHE, n_images)
             values = room[: end_of_images - start]
             for atom in range(first, end):
                 row = codes[atom, start:end_of_images]
@@ -224,7 +218,7 @@ def coded_gradient(codes, residual, gradient):  # type: ignore[no-untyped-def]
                     gradient[atom, k] += _product(values, residual[k, start:end_of_images])
 
 
-@njit(nogil=True, fastmath=_FAST)
+@njit(nogil=True, fastmath=_PATCH_MATH)
 def _product(values, others):  # type: ignore[no-untyped-def]
     total = values.dtype.type(0.0)
     for i in range(len(values)):

@@ -1,20 +1,21 @@
-"""Patches of images: how strongly a small template is found near some place."""
+"""Patches of images: how strongly a small template matches near some place."""
 
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from mixnorm._array import Array, MatrixLike, device_of, is_double, namespace, to_dense, to_numpy
-from mixnorm.pools.base import Cost, Pool, TrainingData, check_whole, working_dtype
-from mixnorm.pools.patches.masks import Bells, Scale, grid_of
+from mixnorm._array import Array, device_of, is_double, namespace, to_dense, to_numpy
+from mixnorm._numbers import check_number
+from mixnorm.pools.base import Cost, Pool, PoolData, check_whole, working_dtype
+from mixnorm.pools.patches.masks import Bells, Scale, grid_of, scale_of
 from mixnorm.pools.patches.prepared import PreparedPatches
-from mixnorm.pools.patches.responses import chosen_responses
+from mixnorm.pools.patches.responses import PatchParts, chosen_responses
 from mixnorm.pools.patches.templates import learn_templates, sample_images
 from mixnorm.pools.scorers import PoolScorer
 
@@ -23,13 +24,14 @@ Atom = tuple[int, int]
 
 @dataclass(eq=False)
 class Patches(Pool):
-    r"""Small templates, each looked for in some part of an image.
+    r"""Small templates, each matched in some part of an image.
 
     The column of a template :math:`v` and a mask :math:`g` is :math:`\max(0, \max_p g_p
-    \langle v, I_p \rangle)` over the patches :math:`I_p` of an image. Templates are learned from
-    the training images: the centres that k-means finds among patches of mean zero and length one.
-    Masks are bells on a grid, cut off where they have become small, so that a prediction looks at
-    few positions. Atoms are pairs of the number of a template and that of a mask.
+    \langle v, I_p \rangle)` over the patches :math:`I_p` of an image (:eq:`patch-response`).
+    Templates are learned from the training images: they are the centres that k-means finds among
+    patches of mean zero and length one. Masks are bell curves on a grid, zero far from their
+    middle, so that a prediction visits few positions. An atom is a pair of the number of a template
+    and that of a mask.
 
     Parameters
     ----------
@@ -42,24 +44,24 @@ class Patches(Pool):
     spread : float, default=1.0
         Standard deviation of a mask, in steps of the grid.
     reach : float, default=1.5
-        Where a mask ends to either side, in steps of the grid. A prediction costs in proportion to
-        the square of it.
+        Distance from the middle of a mask to its end, in steps of the grid. The cost of a
+        prediction grows with its square.
     shape : pair of int, optional
-        Rows and columns of an image. If not given, that of the images; rows of a table are taken
-        for square images.
+        Height and width of an image. By default that of the images; rows of a table are taken as
+        square images.
     templates : array or sequence of arrays of shape (n_templates, size, size), optional
-        Templates to use instead of learning them; ``size`` and ``n_templates`` do not matter then.
-        The ``pool_`` of a fitted model has the learned ones here.
+        Templates to use instead of learned ones; ``size`` and ``n_templates`` are then ignored. In
+        the ``pool_`` of a fitted model these are the learned templates.
     max_gib : float, default=6.0
-        Most memory for the responses of all atoms, in GiB. Where they do not fit, they are kept in
-        a byte (on a GPU, in half precision) each; the best atoms are then computed exactly before
-        one of them is chosen, and chosen ones are always exact.
+        Most memory for the responses of all atoms, in GiB. Responses that do not fit are rounded to
+        one byte each (on a GPU, to half precision); the best atoms of a round are then computed
+        exactly before one of them is chosen, and chosen ones are always exact.
 
     Notes
     -----
     ``random_state`` draws the patches that templates are learned from. With all scales but False,
-    each column is divided by its largest magnitude: responses of all patches have one unit, that of
-    the images.
+    each column is divided by its largest magnitude: responses of all patches have the unit of the
+    images.
 
     Examples
     --------
@@ -90,12 +92,12 @@ class Patches(Pool):
         return self._values() == other._values()
 
     def _values(self) -> dict[str, Any]:
-        """Return the parameters, templates as lists of numbers."""
+        """Return the parameters, with templates as lists of numbers."""
         given = self.templates is not None
         sets = [part.tolist() for part in self.template_sets()] if given else None
         return self.get_params(deep=False) | {"templates": sets}
 
-    __hash__ = None  # type: ignore[assignment]  # what compares by value and changes has none
+    __hash__ = None  # type: ignore[assignment]  # mutable objects that compare by value have none
 
     array_api: ClassVar[bool] = True
     takes_images: ClassVar[bool] = True
@@ -117,23 +119,23 @@ class Patches(Pool):
             )
         return self
 
-    def _bound(self, data: TrainingData) -> PreparedPatches:
+    def _bound(self, data: PoolData) -> PreparedPatches:
         """Learn templates and compute all responses."""
         X = to_dense(data.X)
         _check_rows(X)
-        _check_sizes(X)
+        _check_pixels(X)
         learned = self.learn(X, weight=data.weight, random_state=data.random_state)
         return PreparedPatches(learned, learned.scales(X.shape[1]), replace(data, X=X))
 
     def learn(self, X: Array, *, weight: Array | None = None, random_state: Any = None) -> Patches:
-        """Return the pool with templates learned from images; as it is, if it has some.
+        """Return the pool with templates learned from images, unless it has templates already.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, height * width)
-            Images as rows; or as they are, ``(n_samples, height, width)``.
+            Images as rows, or as an array ``(n_samples, height, width)``.
         weight : array of shape (n_samples,), optional
-            Weights of the rows.
+            Weights of the images.
         random_state : int, RandomState instance or None
             Draws the patches, and starts k-means.
         """
@@ -163,7 +165,7 @@ class Patches(Pool):
         return replace(self, shape=shape, templates=_read_only(found))
 
     def _check(self) -> None:
-        """Raise a clear error for a parameter out of its range."""
+        """Raise for a parameter out of its range."""
         sizes = self._sizes()
         if len(sizes) == 0:
             raise ValueError(f"Patches(size={self.size!r}) names no size; give one or more.")
@@ -173,8 +175,7 @@ class Patches(Pool):
         grid_of(self.masks)
         for name in ("spread", "reach", "max_gib"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, numbers.Real):
-                raise TypeError(f"Patches({name}={value!r}) must be a number.")
+            check_number(f"Patches: {name}", value)
             if not 0.0 < float(value) < math.inf:
                 raise ValueError(f"Patches({name}={value!r}) must be positive and finite.")
 
@@ -182,12 +183,12 @@ class Patches(Pool):
         return self.size if isinstance(self.size, (tuple, list)) else (cast(int, self.size),)
 
     def shape_of(self, n_features: int) -> tuple[int, int]:
-        """Return rows and columns of images that have so many pixels."""
+        """Return the height and width of images with this number of pixels."""
         if self.shape is None:
             side = math.isqrt(n_features)
             if side * side != n_features:
                 raise ValueError(
-                    f"Patches takes rows of {n_features} columns for images, but these are not "
+                    f"Patches takes rows of {n_features} columns as images, but these are not "
                     "square; give the images as (n_samples, height, width), or "
                     "Patches(shape=(height, width))."
                 )
@@ -231,7 +232,7 @@ class Patches(Pool):
         return sets
 
     def scales(self, n_features: int) -> list[Scale]:
-        """Return the sizes of templates, with the masks of each."""
+        """Return the sizes of templates, each with its masks."""
         height, width = self.shape_of(n_features)
         (n_down, n_across), found, first = grid_of(self.masks), [], 0
         for part in self.template_sets():
@@ -249,19 +250,15 @@ class Patches(Pool):
 
     def template(self, atom: Atom) -> np.ndarray:
         """Return the template of an atom, of shape (size, size)."""
-        found: np.ndarray
-        number = atom[0]
-        for part in self.template_sets():
-            if 0 <= number < len(part):
-                found = part[number]
-                return found
-            number -= len(part)
-        raise ValueError(f"atom {atom!r} has no template")
+        templates = list(chain(*self.template_sets()))
+        if not 0 <= atom[0] < len(templates):
+            raise ValueError(f"atom {atom!r} has no template")
+        return templates[atom[0]]
 
     def mask(self, atom: Atom, n_features: int) -> np.ndarray:
-        """Return where on an image an atom looks: its mask, by the middle of the patch.
+        """Return the mask of an atom as an image.
 
-        Of the shape of an image; zero where the patch is never looked for.
+        Each pixel has the weight of the patch whose middle it is, zero outside the mask.
         """
         shape, scale = self.shape_of(n_features), self._scale(atom, n_features)
         top, bottom, left, right = scale.window(atom[1])
@@ -273,58 +270,52 @@ class Patches(Pool):
         return picture
 
     def _scale(self, atom: Atom, n_features: int) -> Scale:
-        """Return the size of template that an atom has."""
-        return _scale_of(atom, self.scales(n_features))
+        """Return the size of an atom's template, with its masks."""
+        return scale_of(atom, self.scales(n_features))
 
-    def evaluate(self, X: MatrixLike, atoms: Sequence[Atom]) -> Any:
-        """Return the responses of ``atoms`` on new images: ``(n_samples, n_atoms)``.
-
-        Only their templates are computed: for NumPy at the positions that their masks allow,
-        elsewhere, where one large product is quicker than many small ones, at all of these.
-        """
+    def evaluate(self, X: Array, atoms: Sequence[Atom]) -> Any:
+        """Return the responses of ``atoms`` on new images: ``(n_samples, n_atoms)``."""
         X = to_dense(X)
         _check_rows(X)
         dtype = working_dtype(X)
         if not atoms:
             return namespace(X).zeros((X.shape[0], 0), dtype=dtype, device=device_of(X))
         parts = PatchParts(self, atoms, X.shape[1])
-        return chosen_responses(X, self.shape_of(X.shape[1]), parts, dtype)
+        return chosen_responses(X, parts, dtype)
 
     def scorer(
         self, atoms: Sequence[Atom], weights: np.ndarray, intercept: np.ndarray
     ) -> PatchScorer:
-        """Return what computes the scores of images, ready to be called many times."""
+        """Return a scorer that takes the atoms apart once."""
         return PatchScorer(self, atoms, weights, intercept)
 
     def describe(self, atom: Atom, names: Sequence[str]) -> str:
-        """Return an atom in words."""
+        """Describe an atom in words."""
         scale = self._scale(atom, len(names))
         k, j = divmod(atom[1], scale.across.n_bells)
-        row, column = (
-            bells.middle(place) + 0.5 * (scale.size - 1)
-            for bells, place in ((scale.down, k), (scale.across, j))
-        )
-        return (
-            f"patch {atom[0]} ({scale.size} x {scale.size}) near row {row:.3g}, column {column:.3g}"
-        )
+        half = 0.5 * (scale.size - 1)
+        row, column = scale.down.middle(k) + half, scale.across.middle(j) + half
+        size = f"{scale.size} x {scale.size}"
+        return f"patch {atom[0]} ({size}) near row {row:.3g}, column {column:.3g}"
 
     def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
         """Return the pixels that ``atoms`` read, in order."""
-        width, scales = self.shape_of(n_features)[1], self.scales(n_features)
-        parts = [_scale_of(atom, scales).pixels(atom[1], width) for atom in atoms]
+        scales = self.scales(n_features)
+        parts = [scale_of(atom, scales).pixels(atom[1]) for atom in atoms]
         return np.concatenate([*parts, np.empty(0, dtype=np.intp)]).astype(np.intp)
 
     def cost(self, atom: Atom, n_features: int) -> Cost:
-        """Return what an image costs before the weights: the patches that the mask allows.
+        """Return the operations that a response takes.
 
-        A product for each pixel of each, and one with the mask.
+        Each position of the mask takes a product for each pixel of the patch, and one with the
+        mask.
         """
         scale = self._scale(atom, n_features)
         positions = scale.n_positions(atom[1])
         return Cost(positions * (scale.size**2 + 1), positions)
 
     def n_columns(self, atom: Any, n_features: int) -> int:
-        """Return 1; raise for what is no atom of such images."""
+        """Return 1; raise a ValueError for anything but an atom of such images."""
         good = type(atom) is tuple and len(atom) == 2 and all(type(n) is int for n in atom)
         if not good or min(cast(Atom, atom)) < 0:
             raise ValueError(
@@ -337,64 +328,26 @@ class Patches(Pool):
         return 1
 
 
-class PatchParts:
-    """Chosen atoms taken apart: their templates, windows and weights.
-
-    Attributes
-    ----------
-    taps : list of arrays of shape (size * size,)
-        The templates.
-    sizes : list of int
-        Their rows and columns.
-    masks : list of int
-        The numbers of their masks.
-    windows : list of (int, int, int, int)
-        First row, end of rows, first column and end of columns of positions.
-    weights : list of (array, array)
-        The masks by row and by column in these.
-    """
-
-    def __init__(self, pool: Patches, atoms: Sequence[Atom], n_features: int) -> None:
-        scales, sets = pool.scales(n_features), pool.template_sets()
-        self.taps, self.sizes, self.windows, self.weights = [], [], [], []
-        self.masks = [mask for _, mask in atoms]
-        for atom in atoms:
-            scale, (number, mask) = _scale_of(atom, scales), atom
-            self.taps.append(sets[scales.index(scale)][number - scale.first].reshape(-1))
-            self.sizes.append(scale.size)
-            self.windows.append(scale.window(mask))
-            self.weights.append(scale.weights(mask))
-
-
 @dataclass(eq=False)
 class PatchScorer(PoolScorer):
-    """Scores of chosen patches, which are taken apart once."""
+    """Scorer for patches, which are taken apart once."""
 
     pool: Patches
     _parts: PatchParts | None = None
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        """Return the scores of some images: ``(n_samples, n_outputs)``."""
+        """Return the scores of images: ``(n_samples, n_outputs)``."""
         if not self.atoms:
             return np.repeat(np.asarray(self.intercept)[None, :], X.shape[0], axis=0)
         if self._parts is None:
             self._parts = PatchParts(self.pool, self.atoms, X.shape[1])
-        shape = self.pool.shape_of(X.shape[1])
-        found = chosen_responses(X, shape, self._parts, working_dtype(X))
+        found = chosen_responses(X, self._parts, working_dtype(X))
         scores: np.ndarray = found @ self.weights + self.intercept
         return scores
 
 
-def _scale_of(atom: Atom, scales: list[Scale]) -> Scale:
-    """Return the size of template that an atom has, among those of a pool."""
-    for scale in scales:
-        if 0 <= atom[0] < scale.first + scale.n_templates:
-            return scale
-    raise ValueError(f"atom {atom!r} has no template")
-
-
-def _check_rows(X: MatrixLike) -> None:
-    """Raise for what is not rows of pixels."""
+def _check_rows(X: Array) -> None:
+    """Raise unless images are rows of pixels."""
     if getattr(X, "ndim", 0) != 2:
         raise ValueError(
             f"Patches takes images as rows here, and X has the shape {getattr(X, 'shape', None)}; "
@@ -403,14 +356,14 @@ def _check_rows(X: MatrixLike) -> None:
 
 
 def _read_only(templates: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Return templates that nobody can change any more, copied where somebody could."""
+    """Return templates as read-only arrays, copied where they could be changed."""
     kept = tuple(np.array(part) if part.flags.writeable else part for part in templates)
     for part in kept:
         part.flags.writeable = False
     return kept
 
 
-def _check_sizes(X: Array) -> None:
+def _check_pixels(X: Array) -> None:
     """Raise where a response could overflow."""
     xp = namespace(X)
     if 0 in X.shape or not xp.isdtype(X.dtype, "real floating"):

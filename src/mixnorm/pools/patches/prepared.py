@@ -1,4 +1,4 @@
-"""Patches bound to images: the responses of all atoms, scored at every round."""
+"""Patches bound to images: the responses of all atoms, which every round scores."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from mixnorm._array import (
     Array,
     device_of,
+    follow,
     is_double,
     is_numpy,
     namespace,
@@ -22,13 +23,13 @@ from mixnorm.pools.base import (
     Excluded,
     Inputs,
     Offers,
+    PoolData,
     PreparedPool,
     Recent,
-    TrainingData,
     best_of_each,
     best_places,
 )
-from mixnorm.pools.patches.responses import all_responses, there
+from mixnorm.pools.patches.responses import all_responses
 
 if TYPE_CHECKING:
     from mixnorm.pools.patches.masks import Scale
@@ -36,13 +37,13 @@ if TYPE_CHECKING:
     from mixnorm.pools.patches.tuning import PatchAdjustment
 
 _GIB = 1 << 30
-# Images that tell what a byte stands for.
-_SAMPLE = 2048
-# Entries that are looked at at a time, elsewhere turned back into floats.
-_ENTRIES = 1 << 24
-_ENTRIES_ELSEWHERE = 1 << 28
-# Columns kept at hand.
-_RECENT = 64
+# Images from which the unit of rounded responses is computed.
+_IMAGES_FOR_UNITS = 2048
+# Stored responses that are scanned at a time: by NumPy, and by other libraries, which convert them
+# to floats.
+_RESPONSES_TO_SCAN, _RESPONSES_TO_CONVERT = 1 << 24, 1 << 28
+# Exact columns that a prepared pool keeps.
+_RESPONSES_TO_KEEP = 64
 
 
 class PreparedPatches(PreparedPool):
@@ -54,29 +55,28 @@ class PreparedPatches(PreparedPool):
         The pool, with templates and shape.
     scales : list of Scale
         Its sizes and masks.
-    data : TrainingData
+    data : PoolData
         The images, as rows. With all scales but False, columns are divided by their largest
         entries.
 
     Attributes
     ----------
     pool : Patches
-        What evaluates the atoms on other images.
+        The pool that evaluates the atoms on other images.
     """
 
     adjustable: ClassVar[bool] = True
     pool: Patches
 
-    def __init__(self, pool: Patches, scales: list[Scale], data: TrainingData) -> None:
+    def __init__(self, pool: Patches, scales: list[Scale], data: PoolData) -> None:
         X, weight, scale = data.X, data.weight, bool(data.scale)
         self.pool, self._X, self._scales = pool, X, scales
-        self._shape = pool.shape_of(X.shape[1])
         self._plain, self._tuned = pool, dict[Any, Any]()
         self._dtype = data.dtype
         self._n_masks = scales[0].n_masks
         self._n_atoms = sum(part.n_templates for part in scales) * self._n_masks
         self._keep, self._sizes = scale, dict[Any, float]()
-        self._recent = Recent(_RECENT)
+        self._recent = Recent(_RESPONSES_TO_KEEP)
         self._used = None
         if weight is not None and not bool(namespace(weight).all(weight > 0)):
             self._used = np.flatnonzero(data.used)
@@ -89,23 +89,21 @@ class PreparedPatches(PreparedPool):
         self.n_usable = int(np.count_nonzero(self._usable))
         self._largest = np.where(self._usable & scale, high, 1.0)
         units = 1.0 if self._steps is None else self._steps
-        self._inverse = there(np.where(self._usable, units / self._largest, 0.0), X, self._dtype)
+        self._inverse = follow(np.where(self._usable, units / self._largest, 0.0), X, self._dtype)
         with quick_products(self._store) as quick:
             self._rounded = quick or not self.exact
 
     @property
     def exact(self) -> bool:
-        """Whether the responses of all atoms are kept as they are, not rounded."""
+        """Whether the responses of all atoms are stored without rounding."""
         return bool(self._store.dtype == self._dtype)
 
     def _respond(self) -> Any:
-        """Return the responses of all atoms in a dtype that fits the memory they may take."""
+        """Return the responses of all atoms, in a dtype that fits in the memory allowed."""
         X, entries = self._X, self._n_atoms * self._X.shape[0]
         xp, allowed = namespace(X), self.pool.max_gib * _GIB
-        dtype, each = next(
-            ((dtype, each) for dtype, each in self._dtypes() if entries * each <= allowed),
-            self._dtypes()[-1],
-        )
+        choices = self._dtypes()
+        dtype, each = next((one for one in choices if entries * one[1] <= allowed), choices[-1])
         if entries * each > allowed:
             raise ValueError(
                 f"{self._n_atoms} responses to {X.shape[0]} images take "
@@ -115,16 +113,16 @@ class PreparedPatches(PreparedPool):
             )
         store = xp.empty((self._n_atoms, X.shape[0]), dtype=dtype, device=device_of(X))
         if dtype != self._dtype:
-            # A byte goes to 255; half precision has its digits wherever it is.
+            # A byte counts up to 255; half precision has the same digits at any size.
             self._steps = self._units() / (255.0 if each == 1 else 1.0)
         for part, sets in zip(self._scales, self.pool.template_sets(), strict=True):
             rows = slice(part.first * self._n_masks, (part.first + len(sets)) * self._n_masks)
             units = None if self._steps is None else self._steps[rows]
-            all_responses(X, self._shape, part, sets, units, store[rows, :])
+            all_responses(X, part, sets, units, store[rows, :])
         return store
 
     def _dtypes(self) -> list[tuple[Any, int]]:
-        """Return the dtypes that responses may be kept in, with their bytes: as they are, first."""
+        """Return the dtypes that may store responses, with their bytes; the exact one first."""
         xp = namespace(self._X)
         wide = (self._dtype, xp.finfo(self._dtype).bits // 8)
         if is_numpy(self._X):
@@ -133,17 +131,17 @@ class PreparedPatches(PreparedPool):
         return [wide] if half is None else [wide, (half, 2)]
 
     def _units(self) -> np.ndarray:
-        """Return what rounded responses are counted in: the largest ones of some images."""
+        """Return the units of rounded responses: the largest responses to some images."""
         used = np.arange(self._X.shape[0]) if self._used is None else self._used
-        if len(used) > _SAMPLE:
-            used = np.sort(np.random.default_rng(0).choice(used, _SAMPLE, replace=False))
+        if len(used) > _IMAGES_FOR_UNITS:
+            used = np.sort(np.random.default_rng(0).choice(used, _IMAGES_FOR_UNITS, replace=False))
         xp = namespace(self._X)
         X = xp.take(self._X, xp.asarray(used, device=device_of(self._X)), axis=0)
         largest = []
         for part, sets in zip(self._scales, self.pool.template_sets(), strict=True):
             size = (len(sets) * self._n_masks, X.shape[0])
             found = xp.empty(size, dtype=self._dtype, device=device_of(X))
-            all_responses(X, self._shape, part, sets, None, found)
+            all_responses(X, part, sets, None, found)
             largest.append(to_numpy(xp.max(found, axis=1)).astype(np.float64))
         units: np.ndarray = 1.1 * np.concatenate(largest)
         return np.where(units > 0.0, units, float(units.max(initial=0.0)) or 1.0)
@@ -163,8 +161,8 @@ class PreparedPatches(PreparedPool):
         return low, high
 
     def _parts(self) -> list[slice]:
-        """Return blocks of atoms whose responses can be turned into floats at once."""
-        entries = _ENTRIES if is_numpy(self._store) else _ENTRIES_ELSEWHERE
+        """Return blocks of atoms whose responses are scanned at once."""
+        entries = _RESPONSES_TO_SCAN if is_numpy(self._store) else _RESPONSES_TO_CONVERT
         step = max(1, entries // max(1, self._store.shape[1]))
         return [slice(a, min(a + step, self._n_atoms)) for a in range(0, self._n_atoms, step)]
 
@@ -173,27 +171,27 @@ class PreparedPatches(PreparedPool):
     ) -> Offers:
         """Return the ``m`` atoms with the largest gradients, with their scores, best first.
 
-        Where responses or their products are rounded, the first ``2 m`` by these (eight at least)
-        are scored exactly, and the best of them returned.
+        Where responses or their products are rounded, the first ``2 m`` (at least eight) are scored
+        exactly, and the best of them returned.
         """
         scores = self._scores(residual, rule, exclude, inputs)
-        places = best_places(scores, self._looked_at(m))
-        return self._ranked(places, scores, residual, rule)[:m]
+        places = best_places(scores, self._n_candidates(m))
+        return self._rank(places, scores, residual, rule)[:m]
 
     def shortlist(
         self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the best atoms of the ``m`` best templates, best first."""
         scores = self._scores(residual, rule, exclude, inputs).reshape(-1, self._n_masks)
-        places = best_of_each(scores, self._looked_at(m))
-        return self._ranked(places, scores.reshape(-1), residual, rule)[:m]
+        places = best_of_each(scores, self._n_candidates(m))
+        return self._rank(places, scores.reshape(-1), residual, rule)[:m]
 
-    def _looked_at(self, m: int) -> int:
-        """Return how many atoms are looked at where ``m`` are wanted."""
+    def _n_candidates(self, m: int) -> int:
+        """Return how many atoms to score exactly where ``m`` are wanted."""
         return max(8, 2 * m) if self._rounded else m
 
-    def _ranked(self, places: list[int], scores: np.ndarray, residual: Array, rule: str) -> Offers:
-        """Return atoms with their scores, best first; exact ones, whatever is stored."""
+    def _rank(self, places: list[int], scores: np.ndarray, residual: Array, rule: str) -> Offers:
+        """Return atoms with their exact scores, best first."""
         atoms = [divmod(place, self._n_masks) for place in places]
         if not self._rounded or not atoms:
             return [(atom, float(scores[p])) for atom, p in zip(atoms, places, strict=True)]
@@ -205,7 +203,7 @@ class PreparedPatches(PreparedPool):
         return [(atom, score) for atom, score in ranked if score > 0.0]
 
     def _scores(self, residual: Array, rule: str, exclude: Excluded, inputs: Inputs) -> np.ndarray:
-        """Return the scores of all atoms; zero for those that are not wanted."""
+        """Return the scores of all atoms, zero for those that are excluded."""
         if not self._n_atoms:
             return np.zeros(0)
         gradient = self._gradient(residual) * self._inverse[:, None]
@@ -228,20 +226,22 @@ class PreparedPatches(PreparedPool):
             from mixnorm.pools.patches.patches_jit import ATOMS, coded_gradient
 
             gradient = np.empty((self._n_atoms, residual.shape[1]), dtype=residual.dtype)
-            turned = np.ascontiguousarray(residual.T)
-            groups = chunks(-(-self._n_atoms // ATOMS), ATOMS * turned.size // 8, parallel=True)
-            for group in groups:  # of atoms, whose operations are done eight at once
+            by_output = np.ascontiguousarray(residual.T)
+            # Compiled code does eight operations at once.
+            groups = chunks(-(-self._n_atoms // ATOMS), ATOMS * by_output.size // 8, parallel=True)
+            for group in groups:
                 part = slice(ATOMS * group.start, ATOMS * group.stop)
-                coded_gradient(self._store[part], turned, gradient[part])
+                coded_gradient(self._store[part], by_output, gradient[part])
             return gradient
         parts = [xp.astype(self._store[rows, :], self._dtype) @ residual for rows in self._parts()]
         return xp.concat(parts)
 
     def _drop_readers_of_others(self, scores: np.ndarray, inputs: frozenset[int]) -> None:
+        """Set the scores of atoms that read other pixels than ``inputs`` to zero."""
         for part in self._scales:
             templates = slice(part.first, part.first + part.n_templates)
             for mask in range(self._n_masks):
-                if not inputs.issuperset(part.pixels(mask, self._shape[1]).tolist()):
+                if not inputs.issuperset(part.pixels(mask).tolist()):
                     scores[templates, mask] = 0.0
 
     def columns(self, atom: Atom) -> Any:
@@ -254,10 +254,10 @@ class PreparedPatches(PreparedPool):
         return self._gather([atom])[0]
 
     def _gather(self, atoms: list[Atom]) -> list[Any]:
-        """Return the exact scaled columns of ``atoms``, made at once unless they are at hand."""
-        return self._recent.gather(atoms, self._computed)
+        """Return the exact scaled columns of ``atoms``; one call computes those not kept."""
+        return self._recent.gather(atoms, self._compute)
 
-    def _computed(self, atoms: list[Atom]) -> list[Any]:
+    def _compute(self, atoms: list[Atom]) -> list[Any]:
         """Return the exact scaled columns of ``atoms``, and remember their sizes."""
         xp = namespace(self._X)
         found = xp.astype(self.pool.evaluate(self._X, atoms), self._dtype).T
@@ -265,8 +265,8 @@ class PreparedPatches(PreparedPool):
         self._sizes.update(zip(atoms, sizes.tolist(), strict=True))
         return [found[place : place + 1, :] / size for place, size in enumerate(sizes.tolist())]
 
-    def _sizes_of(self, rows: Any) -> np.ndarray:
-        """Return what to divide columns by, one in each row: their largest entries."""
+    def _sizes_of(self, rows: Array) -> np.ndarray:
+        """Return the divisor of each row: its largest entry."""
         xp = namespace(rows)
         if not self._keep:
             return np.ones(rows.shape[0])
@@ -276,7 +276,7 @@ class PreparedPatches(PreparedPool):
         return np.where(sizes > 0.0, sizes, 1.0)
 
     def scale(self, atom: Atom) -> np.ndarray:
-        """Return what the column of ``atom`` was divided by."""
+        """Return the divisor of the column of ``atom``."""
         if self.exact and atom not in self._tuned:
             size = self._largest[atom[0] * self._n_masks + atom[1]]
         else:
@@ -285,24 +285,22 @@ class PreparedPatches(PreparedPool):
             size = self._sizes[atom]
         return np.asarray([size], dtype=np.float64 if is_double(self._dtype) else np.float32)
 
-    def adjust(self, atoms: Sequence[Atom], slopes: Any, bends: Any) -> PatchAdjustment:
+    def adjust(self, atoms: Sequence[Atom], slopes: Array, bends: Array) -> PatchAdjustment:
         """Return steps of the templates of ``atoms`` that lower the loss.
 
-        ``slopes`` and ``bends`` are its first and second derivatives in their scaled columns, an
-        atom per row.
+        ``slopes`` and ``bends`` are the first and second derivatives of the loss in the scaled
+        columns, an atom per row.
         """
-        from mixnorm.pools.patches.pool import PatchParts
         from mixnorm.pools.patches.tuning import PatchAdjustment
 
-        parts = PatchParts(self.pool, atoms, self._X.shape[1])
-        return PatchAdjustment(self, atoms, parts, self._X, slopes, bends)
+        return PatchAdjustment(self, atoms, self._X, slopes, bends)
 
     def take_on(
         self, templates: Sequence[np.ndarray], sizes: Sequence[int], masks: Sequence[int]
     ) -> list[Atom]:
-        """Return atoms of new templates, which take the place of those taken on before."""
-        numbers, first = [0] * len(templates), sum(len(p) for p in self._plain.template_sets())
+        """Return atoms of new templates, which replace those of the previous call."""
         sets = list(self._plain.template_sets())
+        numbers, first = [0] * len(templates), sum(map(len, sets))
         for size in sorted(set(sizes)):
             places = [place for place, other in enumerate(sizes) if other == size]
             sets.append(np.stack([templates[place].reshape(size, size) for place in places]))
@@ -310,8 +308,7 @@ class PreparedPatches(PreparedPool):
                 numbers[place], first = first, first + 1
         self.pool = replace(self._plain, templates=tuple(sets))
         atoms = list(zip(numbers, masks, strict=True))
-        columns = self._computed(atoms)
-        self._tuned = dict(zip(atoms, columns, strict=True))
+        self._tuned = dict(zip(atoms, self._compute(atoms), strict=True))
         return atoms
 
 

@@ -2,28 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixnorm._array import Array, MatrixLike, device_of, is_numpy, namespace
+from mixnorm._array import Array, device_of, follow, is_numpy, namespace
 from mixnorm._chunks import chunks
-from mixnorm.pools.patches.masks import Scale
+from mixnorm.pools.patches.masks import Scale, scale_of
 from mixnorm.pools.scorers import for_compiled
 
 if TYPE_CHECKING:
-    from mixnorm.pools.patches.pool import PatchParts
+    from mixnorm.pools.patches.pool import Atom, Patches
 
-# Fewer images than this are done one by one, not side by side.
-_FEW = 8
-# Entries of the products of templates with patches that are made at a time elsewhere.
-_ENTRIES = 1 << 28
+# Below this number of images array operations are quicker than compiled code.
+_FEWEST_COMPILED_IMAGES = 8
+# Products of templates with patches that array operations make at a time.
+_PRODUCTS_AT_A_TIME = 1 << 28
+
+
+class PatchParts:
+    """Chosen atoms taken apart: their templates, windows and weights.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Height and width of an image.
+    taps : list of arrays of shape (size * size,)
+        The templates.
+    sizes : list of int
+        Their rows and columns.
+    masks : list of int
+        The numbers of their masks.
+    windows : list of (int, int, int, int)
+        First row, end of rows, first column and end of columns of positions.
+    weights : list of (array, array)
+        The weights of the masks in their windows, by row and by column.
+    """
+
+    def __init__(self, pool: Patches, atoms: Sequence[Atom], n_features: int) -> None:
+        scales, sets = pool.scales(n_features), pool.template_sets()
+        self.shape = pool.shape_of(n_features)
+        self.taps, self.sizes, self.windows, self.weights = [], [], [], []
+        self.masks = [mask for _, mask in atoms]
+        for atom in atoms:
+            scale, (number, mask) = scale_of(atom, scales), atom
+            self.taps.append(sets[scales.index(scale)][number - scale.first].reshape(-1))
+            self.sizes.append(scale.size)
+            self.windows.append(scale.window(mask))
+            self.weights.append(scale.weights(mask))
 
 
 def all_responses(
-    X: Array, shape: tuple[int, int], scale: Scale, templates: np.ndarray, steps: Any, out: Any
+    X: Array, scale: Scale, templates: np.ndarray, steps: np.ndarray | None, out: Array
 ) -> None:
     """Write the responses of all templates of one size under all masks into ``out``.
 
@@ -31,16 +63,14 @@ def all_responses(
     ----------
     X : array of shape (n_samples, height * width)
         The images.
-    shape : (int, int)
-        Rows and columns of an image.
     scale : Scale
         The size of the templates, and the masks.
     templates : ndarray of shape (n_templates, size, size)
         The templates.
     steps : ndarray of shape (n_atoms,) or None
-        Where ``out`` has rounded responses, what one unit of them stands for.
+        The size of one unit of rounded responses; None where they are not rounded.
     out : array of shape (n_atoms, n_samples)
-        Where they go; its dtype may be narrower than that of the computation.
+        The array to write; its dtype may be narrower than that of the computation.
     """
     if not len(templates):
         return
@@ -53,26 +83,27 @@ def all_responses(
         masks = down.astype(dtype), across.astype(dtype)
         units = np.empty(0, dtype=dtype) if steps is None else steps.astype(dtype)
         images = for_compiled(np.ascontiguousarray(X))
-        parts = images, shape[1], taps.astype(dtype), scale.size, *masks, units, out
+        parts = images, scale.shape[1], taps.astype(dtype), scale.size, *masks, units, out
         each = down.shape[1] * across.shape[1] * (taps.size + len(taps) * len(across))
-        groups = chunks(-(-len(images) // LANES), LANES * each // 8, parallel=True)
-        for some in groups:  # of images, whose operations are done eight at once
-            respond(*parts, some.start, some.stop)
+        # Compiled code does eight operations at once.
+        for group in chunks(-(-len(images) // LANES), LANES * each // 8, parallel=True):
+            respond(*parts, group.start, group.stop)
         return
-    xp, dtype = namespace(X), _wide(X, out)
-    weights = there(taps, X, dtype)
+    xp = namespace(X)
+    dtype = out.dtype if xp.finfo(out.dtype).bits >= 32 else xp.float32
+    weights = follow(taps, X, dtype)
     bells = [
         [
-            (bells.window(b), there(bells.weights[b, slice(*bells.window(b))], X, dtype))
+            (bells.window(b), follow(bells.weights[b, slice(*bells.window(b))], X, dtype))
             for b in range(bells.n_bells)
         ]
         for bells in (scale.down, scale.across)
     ]
     per_image = len(taps) * down.shape[1] * across.shape[1]
     for rows in _blocks(X.shape[0], per_image):
-        images = xp.reshape(xp.astype(X[rows, :], dtype), (-1, *shape))
-        # With templates last, all that follows goes over them side by side.
-        found = xp.stack(_shifted(images, scale.size), axis=-1) @ weights.T
+        images = xp.reshape(xp.astype(X[rows, :], dtype), (-1, *scale.shape))
+        # With templates on the last axis, the operations below work on contiguous memory.
+        found = xp.stack(_shift_images(images, scale.size), axis=-1) @ weights.T
         lines = [
             xp.max(found[:, :, left:right, :] * bell[:, None], axis=2)
             for (left, right), bell in bells[1]
@@ -86,24 +117,24 @@ def all_responses(
         stacked = xp.reshape(xp.permute_dims(xp.stack(best), (2, 0, 1)), (out.shape[0], -1))
         stacked = xp.clip(stacked, 0.0, None)
         if steps is not None:
-            stacked = stacked / there(steps, X, dtype)[:, None]
+            stacked = stacked / follow(steps, X, dtype)[:, None]
         out[:, rows] = xp.astype(stacked, out.dtype)
 
 
-def chosen_responses(X: Array, shape: tuple[int, int], parts: PatchParts, dtype: Any) -> Any:
+def chosen_responses(X: Array, parts: PatchParts, dtype: Any) -> Any:
     """Return the responses of chosen atoms: ``(n_samples, n_atoms)``.
 
-    Compiled, only positions in the windows of their masks are looked at; elsewhere, all positions
-    that any of their masks has, in one product of matrices.
+    Compiled code visits the positions in the window of each mask only; array operations visit the
+    positions in any of the windows, in one product of matrices.
     """
-    if is_numpy(X) and X.shape[0] >= _FEW:
-        return _compiled(X, shape, parts, dtype)
+    if is_numpy(X) and X.shape[0] >= _FEWEST_COMPILED_IMAGES:
+        return _compute_compiled(X, parts, dtype)
     xp, groups = namespace(X), by_size(parts)
     out = xp.empty((X.shape[0], len(parts.sizes)), dtype=dtype, device=device_of(X))
     first = 0
     for group in groups:
         columns = slice(first, first + len(group.places))
-        for rows, _, products, _ in group.products(X, shape, dtype):
+        for rows, _, products, _ in group.products(X, dtype):
             out[rows, columns] = xp.clip(xp.max(products, axis=2), 0.0, None)
         first = columns.stop
     order = np.argsort([place for group in groups for place in group.places])
@@ -112,9 +143,9 @@ def chosen_responses(X: Array, shape: tuple[int, int], parts: PatchParts, dtype:
 
 @dataclass(frozen=True)
 class SameSize:
-    """Atoms with templates of one size, whose patches are the same: by their places among others.
+    """Atoms with templates of one size, by their places among all atoms; they share patches.
 
-    ``box`` is the smallest window of positions that has all of theirs.
+    ``box`` is the smallest window of positions that contains all of their windows.
     """
 
     parts: PatchParts
@@ -137,9 +168,7 @@ class SameSize:
             inside[...] = np.multiply.outer(down, across)
         return masks.reshape(len(masks), -1)
 
-    def products(
-        self, X: Array, shape: tuple[int, int], dtype: Any
-    ) -> Iterator[tuple[slice, Any, Any, Any]]:
+    def products(self, X: Array, dtype: Any) -> Iterator[tuple[slice, Any, Any, Any]]:
         """Yield blocks of images: rows, patches in the box, weighted products, and the masks.
 
         Patches have shape ``(n_images, size * size, n_positions)``, products ``(n_images, n_atoms,
@@ -147,12 +176,12 @@ class SameSize:
         """
         xp, size = namespace(X), self.parts.sizes[self.places[0]]
         top, bottom, left, right = self.box
-        taps = there(np.stack([self.parts.taps[place] for place in self.places]), X, dtype)
-        masks = there(self.masks(), X, dtype)
+        taps = follow(np.stack([self.parts.taps[place] for place in self.places]), X, dtype)
+        masks = follow(self.masks(), X, dtype)
         for rows in _blocks(X.shape[0], 2 * (size * size + len(self.places)) * masks.shape[1]):
-            images = xp.reshape(xp.astype(X[rows, :], dtype), (-1, *shape))
+            images = xp.reshape(xp.astype(X[rows, :], dtype), (-1, *self.parts.shape))
             seen = images[:, top : bottom + size - 1, left : right + size - 1]
-            views = _shifted(seen, size)
+            views = _shift_images(seen, size)
             patches = xp.reshape(xp.stack(views, axis=1), (-1, size * size, masks.shape[1]))
             products = taps @ patches
             products *= masks
@@ -160,12 +189,12 @@ class SameSize:
 
 
 def by_size(parts: PatchParts) -> list[SameSize]:
-    """Return the atoms of each size together."""
+    """Group atoms by the size of their templates."""
     sizes = sorted(set(parts.sizes))
     return [SameSize(parts, [p for p, s in enumerate(parts.sizes) if s == size]) for size in sizes]
 
 
-def _compiled(X: np.ndarray, shape: tuple[int, int], parts: PatchParts, dtype: Any) -> np.ndarray:
+def _compute_compiled(X: np.ndarray, parts: PatchParts, dtype: Any) -> np.ndarray:
     from mixnorm.pools.patches.patches_jit import LANES, respond_few
 
     lengths = [len(taps) for taps in parts.taps]
@@ -180,17 +209,17 @@ def _compiled(X: np.ndarray, shape: tuple[int, int], parts: PatchParts, dtype: A
     images = for_compiled(np.ascontiguousarray(X))
     templates = np.concatenate(parts.taps).astype(dtype)
     sizes = np.asarray(parts.sizes, dtype=np.intp)
-    atoms = shape[1], templates, starts, sizes, windows, down, across
+    atoms = parts.shape[1], templates, starts, sizes, windows, down, across
     positions = np.prod(windows[:, 1::2] - windows[:, ::2], axis=1)
-    each = LANES * int(positions @ sizes**2) // 8  # eight at once
+    each = LANES * int(positions @ sizes**2) // 8  # compiled code does eight operations at once
     for some in chunks(-(-len(images) // LANES), each, parallel=True):
         part = slice(LANES * some.start, LANES * some.stop)
         respond_few(images[part], *atoms, out[part])
     return out
 
 
-def _shifted(images: Any, size: int) -> list[Any]:
-    """Return images as each pixel of a patch sees them: at all positions of the patch."""
+def _shift_images(images: Array, size: int) -> list[Any]:
+    """Return for each pixel of a patch its values at all positions of the patch."""
     height, width = images.shape[1] - size + 1, images.shape[2] - size + 1
     return [
         images[:, dy : dy + height, dx : dx + width] for dy in range(size) for dx in range(size)
@@ -198,18 +227,7 @@ def _shifted(images: Any, size: int) -> list[Any]:
 
 
 def _blocks(n_images: int, per_image: int) -> Iterator[slice]:
-    """Yield blocks of images, with so many numbers in the making for each."""
-    step = max(1, _ENTRIES // per_image)
+    """Yield blocks of images that need ``per_image`` numbers of working memory each."""
+    step = max(1, _PRODUCTS_AT_A_TIME // per_image)
     for start in range(0, n_images, step):
         yield slice(start, min(start + step, n_images))
-
-
-def there(array: np.ndarray, like: Any, dtype: Any) -> Any:
-    """Return a host array in the namespace and on the device of ``like``."""
-    return namespace(like).asarray(array.astype(np.float64), dtype=dtype, device=device_of(like))
-
-
-def _wide(X: MatrixLike, out: Any) -> Any:
-    """Return the dtype to compute in: that of ``out``, but float32 at least."""
-    xp = namespace(X)
-    return out.dtype if xp.finfo(out.dtype).bits >= 32 else xp.float32

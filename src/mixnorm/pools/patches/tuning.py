@@ -1,9 +1,9 @@
-"""Templates adjusted to a task: steps that lower the loss, for all chosen patches at once.
+"""Tuning of templates: steps that lower the loss, for all chosen patches at once.
 
 With the place of the largest response held fixed, the column of an atom is linear in its template:
 ``x = A v``, where ``A`` has the patches found, without their means, times the weights of the mask.
 For first and second derivatives ``s`` and ``b`` of the loss in the column, a Newton step in the
-template is ``(A^T diag(b) A + ridge)^{-1} A^T s``.
+template is ``(A^T diag(b) A + ridge)^{-1} A^T s`` (:eq:`patch-tuning`).
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy as np
 
 from mixnorm._array import Array, device_of, is_numpy, namespace, to_numpy
 from mixnorm._chunks import chunks
-from mixnorm.pools.patches.responses import by_size
+from mixnorm.pools.patches.responses import PatchParts, by_size
 from mixnorm.pools.scorers import for_compiled
 
 if TYPE_CHECKING:
-    from mixnorm.pools.patches.pool import Atom, PatchParts
+    from mixnorm.pools.patches.pool import Atom
     from mixnorm.pools.patches.prepared import PreparedPatches
 
-# Of the mean curvature, added to all: directions that images hardly show are left alone.
-_RIDGE = 0.1
+# Share of the mean curvature that is added to all: it keeps directions that images hardly show.
+_TEMPLATE_RIDGE = 0.1
 
 
 class PatchAdjustment:
@@ -32,11 +32,9 @@ class PatchAdjustment:
     Parameters
     ----------
     data : PreparedPatches
-        What the atoms belong to.
+        The pool of the atoms.
     atoms : sequence of (int, int)
         The atoms.
-    parts : PatchParts
-        Their templates and windows.
     X : array of shape (n_samples, height * width)
         The images.
     slopes, bends : arrays of shape (n_atoms, n_samples)
@@ -52,27 +50,26 @@ class PatchAdjustment:
         self,
         data: PreparedPatches,
         atoms: Sequence[Atom],
-        parts: PatchParts,
         X: Array,
-        slopes: Any,
-        bends: Any,
+        slopes: Array,
+        bends: Array,
     ) -> None:
-        self._data, self._parts = data, parts
+        self._data, self._parts = data, PatchParts(data.pool, atoms, X.shape[1])
         self._sizes = [float(data.scale(atom)[0]) for atom in atoms]
-        shape = data.pool.shape_of(X.shape[1])
         self._steps: list[np.ndarray] = [np.empty(0)] * len(atoms)
         self.slope = 0.0
-        sums = _sums_compiled if is_numpy(X) else _sums
-        for place, gradient, curvature in sums(X, shape, parts, slopes, bends):
+        for place, gradient, curvature in _sums(X, self._parts, slopes, bends):
             size = self._sizes[place]
             gradient, curvature = gradient / size, curvature / size / size
-            ridge = _RIDGE * np.trace(curvature) / len(gradient) + np.finfo(np.float64).tiny
+            ridge = (
+                _TEMPLATE_RIDGE * np.trace(curvature) / len(gradient) + np.finfo(np.float64).tiny
+            )
             step = np.linalg.solve(curvature + ridge * np.eye(len(gradient)), gradient)
             self._steps[place] = step
             self.slope += float(gradient @ step)
 
-    def moved(self, length: float) -> list[tuple[Atom, float]]:
-        """Return the atoms that a step of this length leads to, and how their weights scale."""
+    def move(self, length: float) -> list[tuple[Atom, float]]:
+        """Take a step of this length; return the new atoms, and the factors of their weights."""
         made, lengths = [], []
         for taps, step in zip(self._parts.taps, self._steps, strict=True):
             template = np.asarray(taps, dtype=np.float64) - length * step
@@ -87,7 +84,7 @@ class PatchAdjustment:
 
 
 def _sums_compiled(
-    X: np.ndarray, shape: tuple[int, int], parts: PatchParts, slopes: np.ndarray, bends: np.ndarray
+    X: np.ndarray, parts: PatchParts, slopes: np.ndarray, bends: np.ndarray
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     """Yield ``A^T s`` and ``A^T diag(b) A`` for each atom."""
     from mixnorm.pools.patches.patches_jit import LANES, locate
@@ -97,12 +94,13 @@ def _sums_compiled(
     for atom, (taps, size) in enumerate(zip(parts.taps, parts.sizes, strict=True)):
         window = np.asarray(parts.windows[atom], dtype=np.intp)
         down, across = (part.astype(dtype) for part in parts.weights[atom])
-        fixed = images, shape[1], taps.astype(dtype), size, window, down, across, best, places
+        fixed = images, parts.shape[1], taps.astype(dtype), size, window, down, across, best, places
         each = LANES * len(taps) * len(down) * len(across)
-        for some in chunks(-(-len(images) // LANES), each // 8, parallel=True):  # eight at once
-            locate(*fixed, some.start, some.stop)
+        # Compiled code does eight operations at once.
+        for group in chunks(-(-len(images) // LANES), each // 8, parallel=True):
+            locate(*fixed, group.start, group.stop)
         used = np.flatnonzero(best[0] > 0.0)
-        offsets = (np.arange(size)[:, None] * shape[1] + np.arange(size)).ravel()
+        offsets = (np.arange(size)[:, None] * parts.shape[1] + np.arange(size)).ravel()
         patches = images[used[:, None], places[used, None] + offsets].astype(dtype)
         patches -= patches.mean(axis=1, keepdims=True)
         patches *= best[1, used, None]
@@ -112,16 +110,19 @@ def _sums_compiled(
 
 
 def _sums(
-    X: Array, shape: tuple[int, int], parts: PatchParts, slopes: Any, bends: Any
+    X: Array, parts: PatchParts, slopes: Array, bends: Array
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Do the same for an array of another library, for all atoms of one size at once."""
+    """Yield ``A^T s`` and ``A^T diag(b) A`` for each atom, all atoms of one size at once."""
+    if is_numpy(X) and is_numpy(slopes) and is_numpy(bends):
+        yield from _sums_compiled(X, parts, slopes, bends)
+        return
     xp, dtype = namespace(X), slopes.dtype
     for group in by_size(parts):
         places = xp.asarray(group.places, device=device_of(X))
         own_slopes, own_bends = xp.take(slopes, places, axis=0), xp.take(bends, places, axis=0)
         gradient: Any = 0.0
         curvature: Any = 0.0
-        for rows, patches, found, masks in group.products(X, shape, dtype):
+        for rows, patches, found, masks in group.products(X, dtype):
             at = xp.argmax(found, axis=2)
             best = xp.take_along_axis(found, at[:, :, None], axis=2)[:, :, 0]
             weight = xp.take_along_axis(masks, at.T, axis=1)

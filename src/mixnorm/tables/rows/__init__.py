@@ -1,4 +1,4 @@
-"""Tables that come row by row: read, told apart by column, turned into numbers.
+"""Tables that arrive row by row: their rows, the kinds of their columns, and their features.
 
 Open ``reader.py`` first. It may import the rest of ``tables``.
 """

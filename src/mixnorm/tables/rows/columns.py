@@ -1,4 +1,4 @@
-"""What the columns of a stream are, decided from its first rows by the rules of a whole table."""
+"""The kinds of a stream's columns, decided from its first rows by the rules of a whole table."""
 
 from __future__ import annotations
 
@@ -11,11 +11,18 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from mixnorm.tables import sniff
-from mixnorm.tables.columns import DateColumn
+from mixnorm.tables.columns import Cycle, DateColumn
 from mixnorm.tables.marks import detect_common_mark, restyle_columns
-from mixnorm.tables.plan import ROW_NUMBER, detect_text_kind, is_key, is_row_number
+from mixnorm.tables.plan import (
+    NEARLY_ALL_DIFFER,
+    ROW_NUMBER,
+    detect_text_kind,
+    is_key,
+    is_row_number,
+)
 from mixnorm.tables.values import (
     DATE_FORMATS,
+    SECONDS_PER_DAY,
     STYLES,
     Style,
     as_seconds,
@@ -23,25 +30,25 @@ from mixnorm.tables.values import (
     normalise_level,
 )
 
-#: Numbers of rows after which kinds are decided, from all rows so far; the last time they stay.
+#: Numbers of rows after which kinds are decided from all rows so far; the last decision is final.
 DECIDED_AT = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-# Share of different texts above which they are names or keys. It is larger than for a whole table:
-# of many levels, most differ in a few rows.
-_KEYLIKE = 0.9
+# A text column holds names or keys if its share of distinct entries is larger. The share is larger
+# than for a whole table, because few rows repeat few levels.
+_DISTINCT_SHARE_OF_STREAM_KEYS = 0.9
 MISSING = frozenset(sniff.MISSING_MARKS)
 Kind = Literal["number", "category", "date", "left out"]
 
 
 @dataclass(frozen=True)
 class RowColumn:
-    """How the entries of a column of a stream are read.
+    """The kind of a column of a stream, and how to read its entries.
 
     Parameters
     ----------
     name : str
         The column's name.
     kind : {"number", "category", "date", "left out"}
-        What its entries are.
+        The kind of its entries.
     style : {"plain", "thousands", "comma"}
         How texts are written as numbers: ``1234.5``, ``1,234.5`` or ``1.234,5``.
     pattern : str
@@ -51,7 +58,7 @@ class RowColumn:
     timed : bool
         Whether dates have a time of day.
     reason : str
-        Why it is left out.
+        Why the column is left out.
 
     Examples
     --------
@@ -69,24 +76,22 @@ class RowColumn:
 
     def _check_stored(self) -> None:
         if self.kind == "date" and self.pattern not in DATE_FORMATS:
-            raise ValueError(f"the format of the date {self.name!r} is not known")
+            raise ValueError(f"the date {self.name!r} has an unknown format")
         if not math.isfinite(self.origin) or self.style not in STYLES:
-            raise ValueError(f"the column {self.name!r} cannot be read as it says")
+            raise ValueError(f"the column {self.name!r} has an unknown style or origin")
 
     @property
     def date(self) -> DateColumn:
-        """How a date becomes numbers.
+        """The encoding of a column of dates.
 
-        The rows to come are not known, hence the cycles of year and week are always there.
+        It always has the cycles of year and week, because the rows to come are not known.
         """
-        cycles = ("year", "week", "day") if self.timed else ("year", "week")
-        return DateColumn(
-            self.name, self.pattern, self.origin, self.origin, cast(tuple[Any, ...], cycles)
-        )
+        cycles: tuple[Cycle, ...] = ("year", "week", "day") if self.timed else ("year", "week")
+        return DateColumn(self.name, self.pattern, self.origin, self.origin, cycles)
 
 
 def is_gap(value: Any) -> bool:
-    """Whether a value of any type says that there is none."""
+    """Whether a value of any type means a missing entry."""
     if value is None:
         return True
     if isinstance(value, str):
@@ -96,17 +101,17 @@ def is_gap(value: Any) -> bool:
     return type(value).__name__ in ("NAType", "NaTType")
 
 
-def leaves(entries: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield names and values, those within a mapping as ``outer.inner``.
+def iterate_leaves(entries: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield names and values; a value within a mapping has the name ``outer.inner``.
 
     Examples
     --------
-    >>> list(leaves({"age": 3, "at": {"x": 0.5, "y": None}}))
+    >>> list(iterate_leaves({"age": 3, "at": {"x": 0.5, "y": None}}))
     [('age', 3), ('at.x', 0.5), ('at.y', None)]
     """
     for name, value in entries.items():
         if isinstance(value, Mapping):
-            yield from leaves(value, f"{prefix}{name}.")
+            yield from iterate_leaves(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
 
@@ -119,7 +124,7 @@ def decide_columns(
     keep_keys: bool = False,
     earlier: Iterable[RowColumn] = (),
 ) -> tuple[RowColumn, ...]:
-    """Return what columns are; those without any entry are not among them.
+    """Decide the kinds of columns; skip columns without any entry.
 
     Parameters
     ----------
@@ -128,9 +133,9 @@ def decide_columns(
     numbers, categories : collection of str
         Columns whose kind the user names.
     keep_keys : bool
-        Whether columns of ever new texts are categories too.
+        Whether columns of names or keys are categories too.
     earlier : iterable of RowColumn
-        What was decided from fewer rows: days are counted from the same date.
+        The decisions from fewer rows, which set the first date.
 
     Examples
     --------
@@ -140,13 +145,13 @@ def decide_columns(
     fuel category
     """
     before = {column.name: column for column in earlier}
-    mark = detect_common_mark([_texts(entries) for entries in values.values()])
+    mark = detect_common_mark([_as_texts(entries) for entries in values.values()])
     found = []
     for name, entries in values.items():
         forced = None
         if name in numbers or name in categories:
             forced = "number" if name in numbers else "category"
-        column = _decided(name, entries, forced, keep_keys, before.get(name), mark)
+        column = _decide_column(name, entries, forced, keep_keys, before.get(name), mark)
         if column is not None:
             found.append(column)
     return tuple(found)
@@ -169,8 +174,9 @@ def values_by_name(
     Returns
     -------
     dict of str to list
-        Of mappings, which may have ever new names, those that most rows have and those with texts.
-        Lists are not among them: their entries are features of their own.
+        The entries by column. Rows that are mappings may have ever new names; of these, the dict
+        has those that most rows have and those with texts. It skips lists, whose entries are
+        features themselves.
     """
     found: dict[str, list[Any]] = {}
     if header:
@@ -179,7 +185,7 @@ def values_by_name(
                 found[name] = [row[place] for row in rows]
         return found
     for row in rows:
-        for name, value in leaves({name: row[name] for name in row if name not in drop}):
+        for name, value in iterate_leaves({name: row[name] for name in row if name not in drop}):
             if not isinstance(value, (list, tuple)):
                 found.setdefault(name, []).append(value)
     return {
@@ -192,14 +198,14 @@ def values_by_name(
 def adapt_columns(
     columns: Iterable[RowColumn], values: Mapping[str, Sequence[Any]]
 ) -> tuple[RowColumn, ...]:
-    """Return columns as rows that need not be like the earlier ones write their numbers.
+    """Return columns in the number style of new rows, which may differ from that of earlier rows.
 
     Parameters
     ----------
     columns : iterable of RowColumn
-        What the columns are.
+        The kinds of the columns.
     values : mapping of str to sequence
-        Entries of the rows by column.
+        Entries of the new rows by column.
     """
     known = list(columns)
     numbers = [column for column in known if column.kind == "number"]
@@ -211,11 +217,11 @@ def adapt_columns(
     return tuple(found.get(column.name, column) for column in known)
 
 
-def _texts(entries: Sequence[Any]) -> list[str | None]:
+def _as_texts(entries: Sequence[Any]) -> list[str | None]:
     return [None if is_gap(entry) else format_value(entry) for entry in entries]
 
 
-def _decided(
+def _decide_column(
     name: str,
     entries: Sequence[Any],
     forced: str | None,
@@ -223,29 +229,26 @@ def _decided(
     before: RowColumn | None,
     mark: str,
 ) -> RowColumn | None:
-    texts = _texts(entries)
+    texts = _as_texts(entries)
     present = [text for text in texts if text is not None]
     if forced == "category":
         return RowColumn(name, "category")
     if not present:
         return None
-    what, how = _kind(present, len(present) == len(texts), forced, mark)
+    what, how = _detect_kind(present, len(present) == len(texts), forced, mark)
     if what == "number":
-        return _number(name, texts, cast(Style, how), forced is not None)
+        return _decide_number(name, texts, cast(Style, how), forced is not None)
     if what == "date":
-        return _date(name, present, how, before)
+        return _decide_date(name, present, how, before)
     levels = len({normalise_level(text) for text in present})
-    if not keys and is_key(levels, len(present), _KEYLIKE):
-        reason = (
-            f"nearly every text differs ({levels} of {len(present)}); --category {name} takes it "
-            "all the same"
-        )
-        return RowColumn(name, "left out", reason=reason)
+    if not keys and is_key(levels, len(present), _DISTINCT_SHARE_OF_STREAM_KEYS):
+        reason = NEARLY_ALL_DIFFER.format(levels, len(present))
+        return RowColumn(name, "left out", reason=f"{reason}; --category {name} keeps it")
     return RowColumn(name, "category")
 
 
-def _kind(present: list[str], full: bool, forced: str | None, mark: str) -> tuple[str, str]:
-    """Return what entries are, and how they are written."""
+def _detect_kind(present: list[str], full: bool, forced: str | None, mark: str) -> tuple[str, str]:
+    """Return the kind of entries, and their style or format."""
     if _are_plain_numbers(present) and not (mark == "," and any("." in text for text in present)):
         return "number", "plain"
     if forced is None and all(text.lower() in ("true", "false") for text in present):
@@ -255,38 +258,32 @@ def _kind(present: list[str], full: bool, forced: str | None, mark: str) -> tupl
 
 
 def _are_plain_numbers(texts: list[str]) -> bool:
-    """Whether Python reads all texts as numbers, and others would too."""
+    """Whether all texts are numbers in Python's notation."""
     try:
         list(map(float, texts))
     except ValueError:
         return False
-    joined = "".join(texts)
-    return joined.isascii() and "_" not in joined
+    return sniff.is_plain("".join(texts))
 
 
-def _number(name: str, texts: list[str | None], style: Style, forced: bool) -> RowColumn:
-    numbers = None if forced else _all_numbers(texts)
-    if numbers is not None and is_row_number(name, np.array(numbers)):
+def _decide_number(name: str, texts: list[str | None], style: Style, forced: bool) -> RowColumn:
+    try:
+        numbers = np.array([math.nan if text is None else float(text) for text in texts])
+    except ValueError:  # numbers with units or separators do not number rows
+        numbers = np.array([math.nan])
+    if not forced and np.all(np.isfinite(numbers)) and is_row_number(name, numbers):
         return RowColumn(name, "left out", reason=ROW_NUMBER.format(name))
     return RowColumn(name, "number", style)
 
 
-def _all_numbers(texts: list[str | None]) -> list[float] | None:
-    """Return entries as finite numbers; None if there is anything else among them."""
-    try:
-        numbers = [float(text) for text in texts if text is not None]
-    except ValueError:  # also those with signs around them, which number no rows
-        return None
-    complete = len(numbers) == len(texts) and all(map(math.isfinite, numbers))
-    return numbers if complete else None
-
-
-def _date(name: str, present: list[str], pattern: str, before: RowColumn | None) -> RowColumn:
+def _decide_date(
+    name: str, present: list[str], pattern: str, before: RowColumn | None
+) -> RowColumn:
     import pandas as pd
 
     seconds = as_seconds(pd.Series(present, dtype="object"), pattern)
     seconds = seconds[~np.isnan(seconds)]
     same = before is not None and before.pattern == pattern
     origin = before.origin if before is not None and same else float(seconds.min())
-    timed = bool(np.any(np.mod(seconds, 86400.0) != 0))
+    timed = bool(np.any(np.mod(seconds, SECONDS_PER_DAY) != 0))
     return RowColumn(name, "date", pattern=pattern, origin=origin, timed=timed)

@@ -1,8 +1,9 @@
-"""Features of single rows: entries of a stream in, numbers by name out."""
+"""Features of single rows: numbers by name from the entries of a stream."""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from operator import itemgetter
@@ -10,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.exceptions import TableError
 from mixnorm.tables.columns import MISSING_LEVEL, DateColumn, Gaps
-from mixnorm.tables.encoder import describe_date, describe_strange, explain_unreadable
+from mixnorm.tables.encoder import check_readable, describe_date, describe_unreadable
 from mixnorm.tables.rows.columns import MISSING, RowColumn, is_gap
+from mixnorm.tables.sniff import is_plain
 from mixnorm.tables.values import (
     BLANKS,
     LARGEST,
@@ -25,40 +26,38 @@ from mixnorm.tables.values import (
 )
 from mixnorm.tables.words import join_names
 
-# Values by name: numbers, texts of categories, None where a number is missing.
+# Values by name: numbers, texts of categories, None for a missing number.
 Features = dict[str, float | str | None]
-_STRANGE = "strange"  # what a text that is no number is remembered as
+_STRANGE = "strange"  # stands for an entry that is not a number
 
 
 class RowEncoder:
-    """Turns rows into features by name, each row on its own.
+    """An encoder of single rows as features by name.
 
-    A number stands under the column's name, with None where it is missing. A category is a text
-    under that name, which is ``(missing)`` where it is missing; online estimators make a feature
-    ``column=text`` of it. A date is several numbers, as in :class:`~mixnorm.tables.DateColumn`;
-    where it is missing, only its days are there, as None.
-    Entries of columns whose kind is not known are numbers, or categories; where they are missing
-    there is nothing.
+    A number has the name of its column, and is None if it is missing. A category is a text with the
+    name of its column, ``(missing)`` if it is missing; online estimators make it a feature
+    ``column=text``. A date gives several numbers, as in :class:`~mixnorm.tables.DateColumn`; a
+    missing date gives only its days, as None. An entry of a column of unknown kind is a number or a
+    category; a missing one gives nothing.
 
     Parameters
     ----------
     columns : iterable of RowColumn
-        What the columns are.
+        The kinds of the columns.
     header : sequence of str
         The names of the entries, for rows that are lists of texts.
     drop : collection of str
         Columns to leave out.
     style : {"thousands", "comma"}, optional
-        How numbers may be written in a column whose kind is not known; None takes texts there as
-        categories.
+        Style of numbers in columns of unknown kind; None reads their texts as categories.
     complete : bool
-        Whether a column that a row does not have is missing in it. Otherwise it just is not there,
-        as words that are not in a text.
+        Whether a column that is absent from a row is missing in it. Otherwise it gives nothing,
+        like a word that does not occur in a text.
 
     Attributes
     ----------
     columns : dict of str to RowColumn
-        What the columns are, by name.
+        The kinds of the columns, by name.
 
     Examples
     --------
@@ -80,7 +79,7 @@ class RowEncoder:
     ) -> None:
         self.columns = {column.name: column for column in columns}
         self._drop, self._style, self._complete = set(drop), style, complete
-        self._counts: dict[str, Gaps] = {}
+        self._counts: defaultdict[str, Gaps] = defaultdict(Gaps)
         self._dates = {
             name: _Dates(column) for name, column in self.columns.items() if column.kind == "date"
         }
@@ -94,7 +93,7 @@ class RowEncoder:
         self._lay_out()
 
     def _lay_out(self) -> None:
-        """Note which entries of a list are plain numbers, and which are not."""
+        """Separate the positions of plain numbers in a list of texts from the others."""
         plain, self._others = [], list[tuple[int, str, RowColumn | None]]()
         for place, name in enumerate(self._header):
             column = self.columns.get(name)
@@ -105,7 +104,7 @@ class RowEncoder:
             else:
                 self._others.append((place, name, column))
         self._plain = tuple(self._header[place] for place in plain)
-        self._pick = _picker(plain)
+        self._pick = _make_picker(plain)
         self._absent = [column for name, column in self.columns.items() if name not in self._header]
 
     def encode(self, rows: Sequence[Any]) -> list[Features]:
@@ -115,32 +114,33 @@ class RowEncoder:
         ----------
         rows : sequence of lists or mappings
             Texts in the order of the header; or values by name: numbers, truth values, texts,
-            dates, lists and mappings of them, None where one is missing. What is in a mapping is
-            called ``outer.inner``; the texts of a list are the categories ``name=text``, its other
-            entries are called ``name.0``, ``name.1``, ...
+            dates, lists and mappings of these, and None for a missing value. A value in a mapping
+            has the name ``outer.inner``. The texts of a list are the categories ``name=text``; its
+            other entries have the names ``name.0``, ``name.1``, ...
         """
         for name, dates in self._dates.items():
             dates.learn(self._entries(rows, name))
         return [
-            self._of_texts(row) if isinstance(row, list) else self._of_values(row) for row in rows
+            self._encode_texts(row) if isinstance(row, list) else self._encode_values(row)
+            for row in rows
         ]
 
     def _entries(self, rows: Sequence[Any], name: str) -> list[Any]:
-        """Return the entries of a column, those that can be found without much ado."""
+        """Return the entries of a column in these rows; of mappings, only the texts."""
         if self._header:
             place = self._header.index(name) if name in self._header else None
             return [] if place is None else [row[place] for row in rows]
-        return [_leaf(row, name) for row in rows]
+        return [_get_text(row, name) for row in rows]
 
     # Rows of texts.
 
-    def _of_texts(self, texts: list[str]) -> Features:
+    def _encode_texts(self, texts: list[str]) -> Features:
         picked = self._pick(texts)
         found: Features
         try:
             numbers = list(map(float, picked))
-            # Finite sums are of finite numbers; "1_000" is one for Python alone.
-            if not abs(sum(numbers)) <= LARGEST or not _is_plain("".join(picked)):
+            # A finite sum has only finite terms. Python alone reads "1_000" as a number.
+            if not abs(sum(numbers)) <= LARGEST or not is_plain("".join(picked)):
                 raise ValueError
             found = dict(zip(self._plain, numbers, strict=True))
         except ValueError:
@@ -149,7 +149,7 @@ class RowEncoder:
                 self._add_number(found, self.columns[name], text)
         for place, name, column in self._others:
             if column is None:
-                self._add_unknown_text(found, name, texts[place])
+                self._add_unknown(found, name, texts[place])
             else:
                 self._add[column.kind](found, column, texts[place])
         if self._complete:
@@ -157,21 +157,24 @@ class RowEncoder:
                 self._add[column.kind](found, column, None)
         return found
 
-    def _add_unknown_text(self, found: Features, name: str, text: str) -> None:
-        """Add an entry that may be anything, by itself."""
-        bare = text.strip()
-        if bare in MISSING:
+    def _add_unknown(self, found: Features, name: str, value: Any) -> None:
+        """Add an entry of a column of unknown kind: a number or a category."""
+        if is_gap(value):
             return
-        number = None if self._style is None else self._number(bare, self._style)
-        if isinstance(number, float):
-            if math.isfinite(number):
-                found[name] = number
+        number: float | str | None
+        if isinstance(value, str):
+            bare = value.strip()
+            number = None if self._style is None else self._parse_number(bare, self._style)
+            if not isinstance(number, float):
+                found[name] = normalise_level(bare)
         else:
-            found[name] = normalise_level(bare)
+            number = as_number(value)
+        if isinstance(number, float) and math.isfinite(number):
+            found[name] = number
 
     # Rows of values.
 
-    def _of_values(self, row: Mapping[str, Any]) -> Features:
+    def _encode_values(self, row: Mapping[str, Any]) -> Features:
         found: Features = {}
         there: set[str] = set()
         for name, value in row.items():
@@ -184,7 +187,7 @@ class RowEncoder:
         return found
 
     def _add_value(self, found: Features, name: str, value: Any, there: set[str]) -> None:
-        """Add what a value of any kind stands for."""
+        """Add the features of a value of any type."""
         if isinstance(value, Mapping):
             for inner, part in value.items():
                 self._add_value(found, f"{name}.{inner}", part, there)
@@ -199,26 +202,25 @@ class RowEncoder:
             there.add(name)
             column = self.columns[name]
             self._add[column.kind](found, column, value)
-        elif isinstance(value, str) and self._style is not None:
-            self._add_unknown_text(found, name, value)
         else:
-            _add_unknown(found, name, value)
+            self._add_unknown(found, name, value)
 
     # Entries of each kind.
 
     def _add_number(self, found: Features, column: RowColumn, value: Any) -> None:
         number: float | str | None
         if isinstance(value, str):
-            number = self._number(value, column.style)
+            number = self._parse_number(value, column.style)
+        elif is_gap(value):
+            number = None
         else:
-            number = None if is_gap(value) else as_number(value)
-            if number is None and not is_gap(value):
-                number = _STRANGE
+            number = as_number(value)
+            number = _STRANGE if number is None else number
         if isinstance(number, float) and math.isfinite(number):
             found[column.name] = number
             return
         found[column.name] = None
-        count = self._count(column.name)
+        count = self._counts[column.name]
         if number is None:
             count.missing += 1
         elif number == _STRANGE:
@@ -226,8 +228,8 @@ class RowEncoder:
         else:
             count.infinite += 1
 
-    def _number(self, text: str, style: str) -> float | str | None:
-        """Return what a text stands for among numbers; None where it is missing."""
+    def _parse_number(self, text: str, style: str) -> float | str | None:
+        """Return a text as a number; None if it is missing, ``_STRANGE`` if it is not a number."""
         bare = text.strip()
         if bare in MISSING or bare in BLANKS:
             return None
@@ -236,7 +238,7 @@ class RowEncoder:
 
     def _add_category(self, found: Features, column: RowColumn, value: Any) -> None:
         if is_gap(value):
-            self._count(column.name).missing += 1
+            self._counts[column.name].missing += 1
             found[column.name] = MISSING_LEVEL
         else:
             found[column.name] = format_level(value)
@@ -247,23 +249,20 @@ class RowEncoder:
         if parts is not None:
             found.update(zip(dates.names, parts, strict=True))
         else:
-            found[dates.names[0]] = None  # cycles are zero, their mean
-            count = self._count(column.name)
+            found[dates.names[0]] = None  # absent cycles count as zero, their mean
+            count = self._counts[column.name]
             if is_gap(value) or (isinstance(value, str) and value.strip() in BLANKS):
                 count.missing += 1
             else:
                 count.note_strange(value)
 
-    def _count(self, name: str) -> Gaps:
-        return self._counts.setdefault(name, Gaps())
-
     def first(self, features: Features) -> Features:
-        """Return features as an online estimator is to have them of its first row.
+        """Return the features of the first row of an online estimator.
 
-        It measures the numbers of that row from their running means, and takes them at these where
-        a later row lacks them; other numbers from zero. The former are those of columns of numbers
-        and the days of dates. The cycles of a date lie around zero by themselves, and may hardly
-        change at first.
+        The estimator centres the numbers of its first row at their running means, and uses the mean
+        if a later row lacks them. It measures other numbers from zero. Number columns and the days
+        of dates are to be centred. Cycles of dates have a mean near zero, and may hardly change in
+        the first rows.
         """
         found: Features = {}
         cycles: set[str] = set()
@@ -280,49 +279,38 @@ class RowEncoder:
     # What to tell.
 
     def remarks(self) -> list[str]:
-        """Return in sentences what was done to the rows so far."""
-        said: list[str] = []
+        """Return sentences about what was done to the rows so far."""
+        notes: list[str] = []
         dates = [describe_date(dates.plan) for dates in self._dates.values()]
         if dates:
-            said.append(f"Dates: {join_names(dates)}.")
+            notes.append(f"Dates: {join_names(dates)}.")
+        fills = {"category": "a level of their own"}
         filled = [
-            f"{name} ({count.missing}, {self._filled(name)})"
+            f"{name} ({count.missing}, {fills.get(self.columns[name].kind, 'taken at the mean')})"
             for name, count in self._counts.items()
             if count.missing
         ]
         if filled:
-            said.append(f"Missing values: {join_names(filled)}.")
-        for name, count in self._counts.items():
-            if count.strange or count.infinite:
-                said.append(f"Taken as missing in {name}: {describe_strange(count)}.")
-        return said + self.left_out()
-
-    def check_readable(self, rows: int) -> None:
-        """Raise if most entries of a column, of so many rows, cannot be read."""
-        for name, count in self._counts.items():
-            why = explain_unreadable(name, self.columns[name].kind, count, rows)
-            if why:
-                raise TableError(why)
-
-    def left_out(self) -> list[str]:
-        """Return in sentences which columns are left out."""
-        return [
+            notes.append(f"Missing values: {join_names(filled)}.")
+        left_out = [
             f"Left out: {column.name} ({column.reason})."
             for column in self.columns.values()
             if column.kind == "left out"
         ]
+        return [*notes, *describe_unreadable(self._counts), *left_out]
 
-    def _filled(self, name: str) -> str:
-        kind = self.columns[name].kind
-        return "a level of their own" if kind == "category" else "taken at the mean"
+    def check_readable(self, rows: int) -> None:
+        """Raise if most entries of a column in ``rows`` rows cannot be read."""
+        for name, count in self._counts.items():
+            check_readable(name, self.columns[name].kind, count, rows)
 
 
 class _Dates:
-    """Numbers of the dates of a column, which are read many at once.
+    """The numbers of the dates of a column, parsed many at a time.
 
-    Cycles are turned so that sine and cosine are alike at the first date. In a stream that goes on
-    in small steps, one of them would else be near zero for long, and its unit would grow with every
-    row.
+    The phase of a cycle is shifted so that sine and cosine are equal at the first date. Otherwise,
+    in a stream that advances in small steps, one of them would stay near zero for long, and its
+    unit would grow with every row.
     """
 
     def __init__(self, column: RowColumn) -> None:
@@ -332,10 +320,10 @@ class _Dates:
         self._known: dict[str, tuple[float, ...] | None] = {}
 
     def learn(self, entries: Iterable[Any]) -> None:
-        """Read dates that are not known."""
+        """Parse and remember dates that are new."""
         import pandas as pd
 
-        texts = [text for text in dict.fromkeys(map(_date_text, entries)) if text is not None]
+        texts = [text for text in dict.fromkeys(map(_make_date_key, entries)) if text is not None]
         fresh = [text for text in texts if text not in self._known]
         if not fresh:
             return
@@ -343,10 +331,9 @@ class _Dates:
             self._known.clear()
             fresh = texts
         seconds = as_seconds(pd.Series(fresh, dtype="object"), self.plan.pattern)
-        for text, parts in zip(fresh, self._measured(seconds), strict=True):
-            self._known[text] = parts
+        self._known.update(zip(fresh, self._encode_seconds(seconds), strict=True))
 
-    def _measured(self, seconds: np.ndarray) -> list[tuple[float, ...] | None]:
+    def _encode_seconds(self, seconds: np.ndarray) -> list[tuple[float, ...] | None]:
         """Return the numbers of dates in seconds since 1970."""
         lost = np.isnan(seconds)
         matrix = self.plan.encode_seconds(np.where(lost, 0.0, seconds))
@@ -362,42 +349,30 @@ class _Dates:
         ]
 
     def parts(self, value: Any) -> tuple[float, ...] | None:
-        """Return the numbers of a date; None where it is missing."""
-        text = _date_text(value)
+        """Return the numbers of a date; None if it is missing."""
+        text = _make_date_key(value)
         if text is None:
             return None
         if text not in self._known:
-            self._stored(value) if not isinstance(value, str) else self.learn([text])
+            self._learn_value(value) if not isinstance(value, str) else self.learn([text])
         return self._known[text]
 
-    def _stored(self, value: Any) -> None:
-        """Read a date that is no text."""
+    def _learn_value(self, value: Any) -> None:
+        """Convert and remember a date that is not a text."""
         import pandas as pd
 
         stamp = pd.to_datetime(pd.Series([value], dtype="object"), errors="coerce", utc=True)
         if len(self._known) >= MOST_TEXTS:
             self._known.clear()
-        [parts] = self._measured(as_seconds(stamp, self.plan.pattern))
-        self._known[_date_text(value) or ""] = parts
+        [parts] = self._encode_seconds(as_seconds(stamp, self.plan.pattern))
+        self._known[_make_date_key(value) or ""] = parts
 
 
-def _date_text(value: Any) -> str | None:
-    """Return what a date is remembered by; None where it is missing."""
+def _make_date_key(value: Any) -> str | None:
+    """Return the key under which a date is remembered; None if it is missing."""
     if is_gap(value):
         return None
     return value.strip() if isinstance(value, str) else f"{type(value).__name__} {value}"
-
-
-def _add_unknown(found: Features, name: str, value: Any) -> None:
-    """Add a value that may be anything, by itself."""
-    if is_gap(value):
-        return
-    if isinstance(value, str):
-        found[name] = normalise_level(value.strip())
-        return
-    number = as_number(value)
-    if number is not None and math.isfinite(number):
-        found[name] = number
 
 
 def feature_names(features: Features) -> Iterator[str]:
@@ -407,7 +382,7 @@ def feature_names(features: Features) -> Iterator[str]:
 
 
 def as_number(value: Any) -> float | None:
-    """Return a value as a number, an infinite one where it is too large; None if it is none."""
+    """Return a value as a number, infinite if it is too large; None if it is not a number."""
     if not isinstance(value, Real):
         return None
     try:
@@ -417,8 +392,8 @@ def as_number(value: Any) -> float | None:
     return number if abs(number) <= LARGEST else math.inf
 
 
-def _leaf(row: Mapping[str, Any], name: str) -> Any:
-    """Return the value under a name; None where there is no text."""
+def _get_text(row: Mapping[str, Any], name: str) -> Any:
+    """Return the text under a name, perhaps that of a nested mapping; None for anything else."""
     found: Any = row.get(name)
     if found is None and "." in name:
         found = row
@@ -427,12 +402,8 @@ def _leaf(row: Mapping[str, Any], name: str) -> Any:
     return found if isinstance(found, str) else None
 
 
-def _is_plain(text: str) -> bool:
-    return text.isascii() and "_" not in text
-
-
-def _picker(places: list[int]) -> Callable[[Sequence[str]], Sequence[str]]:
-    """Return what picks the entries at some places."""
+def _make_picker(places: list[int]) -> Callable[[Sequence[str]], Sequence[str]]:
+    """Return a function that picks the entries at some places."""
     if not places:
         return lambda entries: ()
     if len(places) == 1:

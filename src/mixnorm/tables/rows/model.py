@@ -1,4 +1,4 @@
-"""A model that learns from a stream, with what it needs to go on."""
+"""A model that learns from a stream, with the state to resume from."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from mixnorm.tables.rows.columns import RowColumn, adapt_columns, values_by_name
 from mixnorm.tables.rows.encoder import Features, RowEncoder
 from mixnorm.tables.target import Task
 
-# Number of first rows that show how numbers are written.
-_SAMPLE = 1000
+# Number of first rows that show the style of numbers.
+_ROWS_TO_ADAPT_TO = 1000
 
 
 @dataclass(frozen=True)
 class StreamModel:
-    """An online learner of rows of names and values: what ``mixnorm stream`` keeps.
+    """An online learner of rows of names and values, as ``mixnorm stream`` stores it.
 
     Parameters
     ----------
     target : str
-        Name of the column it predicts.
+        Name of the column to predict.
     task : {"classification", "regression"}
-        What it predicts.
+        Whether it predicts labels or numbers.
     estimator : estimator
-        An online learner that was given rows of names and numbers.
+        An online learner fitted on rows of names and numbers.
     columns : tuple of str
-        Names of all columns of the table it learned from; empty for JSON lines.
+        Names of all columns of the training table; empty for JSON lines.
     dropped, categories, numbers : tuple of str
-        Columns that are left out, and columns of categories or numbers whatever they look like.
+        Columns that are left out, and columns that are read as categories or numbers whatever they
+        look like.
     source : str
-        What was learned from last.
+        Name of the last source.
     lines : int
-        How many lines of that were learned from, with those left out.
+        Number of lines read from that source, including those left out.
     digest : str
-        A fingerprint of these lines.
+        Checksum of these lines.
     kinds : tuple of RowColumn
-        What the columns are.
+        The kinds of the columns.
     first_rows : list
-        Entries and target of the rows that it learned from, while there are so few that kinds may
-        change.
+        Entries and targets of the training rows, as long as the kinds may still change.
     account : dict
-        Errors so far, for a run that goes on: plain values only.
+        Errors so far as plain values, for a run that is resumed.
     before : StreamModel or None
-        The model before the last line, where that had no line break and may have been half a row.
+        The model before the last line, if that had no line break and may have been half a row.
     facts : dict
-        How it was made and what was measured: plain values only.
+        How the model was made, and its measured errors, as plain values.
 
     Examples
     --------
@@ -86,9 +86,9 @@ class StreamModel:
         if not isinstance(getattr(estimator, "vocabulary_", None), dict):
             raise ValueError("the estimator did not learn from rows of names")
         if is_classifier(estimator) != (self.task == "classification"):
-            raise ValueError(f"the estimator is not one for {self.task}")
+            raise ValueError(f"the estimator is not for {self.task}")
         if not all(isinstance(row, list) and len(row) == 2 for row in self.first_rows):
-            raise ValueError("the first rows are no pairs of entries and a target")
+            raise ValueError("the first rows are not pairs of entries and a target")
         if self.lines < 0:
             raise ValueError(f"lines is {self.lines}")
 
@@ -98,10 +98,10 @@ class StreamModel:
         return getattr(self.estimator, "classes_", None)
 
     def features(self, rows: Sequence[Mapping[str, Any]]) -> list[Features]:
-        """Return rows as the estimator takes them; raise if most of a column cannot be read."""
+        """Return the features of rows; raise if most entries of a column cannot be read."""
         known = {name: RowColumn(name, "category") for name in self.categories}
         drop = {*self.dropped, self.target}
-        kinds = adapt_columns(self.kinds, values_by_name(rows[:_SAMPLE], (), drop))
+        kinds = adapt_columns(self.kinds, values_by_name(rows[:_ROWS_TO_ADAPT_TO], (), drop))
         known.update({column.name: column for column in kinds})
         encoder = RowEncoder(known.values(), drop=drop, complete=bool(self.columns))
         features = encoder.encode(rows)
@@ -114,8 +114,8 @@ class StreamModel:
         Parameters
         ----------
         rows : sequence of dicts, or DataFrame
-            Values by the names of columns: numbers, texts, dates, None for a missing one. What was
-            never seen in learning is ignored.
+            Values by column name: numbers, texts, dates, None for a missing value. Names and levels
+            that training did not have are ignored.
 
         Returns
         -------

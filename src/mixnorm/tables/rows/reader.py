@@ -7,18 +7,29 @@ import math
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from mixnorm.exceptions import TableError
 from mixnorm.tables import sniff
 from mixnorm.tables.lines import Lines
 from mixnorm.tables.marks import Mark, detect_common_mark, detect_text_mark
 from mixnorm.tables.read import SEPARATOR
-from mixnorm.tables.rows.columns import RowColumn, adapt_columns, decide_columns, values_by_name
+from mixnorm.tables.rows.columns import (
+    DECIDED_AT,
+    RowColumn,
+    adapt_columns,
+    decide_columns,
+    values_by_name,
+)
 from mixnorm.tables.rows.encoder import RowEncoder, as_number
-from mixnorm.tables.rows.records import MOST_LINES, BadRecord, csv_entries, format_of, json_object
+from mixnorm.tables.rows.records import (
+    MOST_LINES,
+    BadRecord,
+    detect_row_format,
+    parse_csv_row,
+    parse_json_object,
+)
 from mixnorm.tables.table import (
-    describe_renamed,
     find_repeated_names,
     make_names_unique,
     number_columns,
@@ -27,9 +38,9 @@ from mixnorm.tables.target import Task, find_name
 from mixnorm.tables.values import format_level, normalise_level, parse_number
 from mixnorm.tables.words import pluralize
 
-# Names that a message may list.
+# Most names that are remembered for a message.
 _MOST_NAMES = 100
-# Malformed rows whose line and reason are remembered.
+# Most unreadable rows whose line and reason are remembered.
 _MOST_BAD = 5
 
 
@@ -39,11 +50,11 @@ class Row(NamedTuple):
     Parameters
     ----------
     line : int
-        Its last line in the source, counted from 1.
+        The number of its last line in the source, from 1.
     label : str, float or None
-        The target; None where it is missing.
+        The target; None if it is missing.
     entries : list or dict
-        The row as it was read: texts in the order of the columns, or an object of JSON.
+        The row as it was read: texts in the order of the columns, or a JSON object.
     """
 
     line: int
@@ -52,41 +63,40 @@ class Row(NamedTuple):
 
 
 class BadRow(NamedTuple):
-    """A row that could not be read: its line, and why."""
+    """A row that cannot be read: its line and the reason."""
 
     line: int
     reason: str
 
 
 class RowReader:
-    r"""Reads rows as they come, from a file or a pipe.
+    r"""A reader of rows from a file or a pipe, as they arrive.
 
     Parameters
     ----------
     source : path-like
-        A CSV or TSV file with a header, or JSON lines (an object in each); ``"-"`` for standard
-        input.
+        A CSV or TSV file, or JSON lines with an object in each; ``"-"`` for standard input.
     target : str, optional
         The column to predict.
     task : {"classification", "regression"}
         Whether targets are labels, which are texts, or numbers.
     file_format : {"csv", "tsv", "jsonl"}, optional
-        None tells it from the name or the first lines.
+        None detects it from the name or the first lines.
     delimiter : str, optional
-        None tells it from the first lines.
+        None detects it from the first lines.
     header : bool, optional
-        Whether the first row holds names. None says yes unless it holds only numbers.
+        Whether the first row holds names. None means yes unless it holds only numbers.
     drop, categories, numbers : collection of str
-        Columns to leave out, and columns of categories or numbers whatever they look like.
+        Columns to leave out, and columns to read as categories or numbers whatever they look like.
     known : sequence of str, optional
-        The columns of what was read before: a first row without any of their names is no header,
+        The columns of an earlier source. A first row without any of their names is not a header,
         and columns to leave out may be missing.
     needs_target : bool
         Whether a table without the target is an error.
     strict : bool
         Raise on a row that cannot be read, instead of leaving it out.
     waiting : callable, optional
-        Returns the context in which the source is waited for.
+        Returns the context manager in which to wait for the source.
 
     Attributes
     ----------
@@ -95,9 +105,9 @@ class RowReader:
     kind : {"csv", "tsv", "jsonl"}
         The format.
     n_bad, bad : int, list of BadRow
-        How many rows could not be read, and the first of them.
+        Number of rows that cannot be read, and the first of them.
     has_target : bool
-        Whether there is the target, in the header or in a row of JSON lines.
+        Whether the target is in the header, or in some row of JSON lines.
     stopped : bool
         Whether a row that cannot be read was raised for.
     is_last : bool
@@ -128,6 +138,9 @@ class RowReader:
     [{'power': 90.0, 'fuel': 'gas'}, {'power': None, 'fuel': 'oil'}]
     """
 
+    #: Numbers of rows after which kinds are decided; the last decision is final.
+    decided_at: ClassVar[tuple[int, ...]] = DECIDED_AT
+
     def __init__(
         self,
         source: str | os.PathLike[str],
@@ -153,19 +166,17 @@ class RowReader:
         self._drop, self._categories, self._forced = set(drop), set(categories), set(numbers)
         self.has_target = False
         self._names_seen: dict[str, None] = {}
-        self._style: str | None = None  # of JSON: texts are texts
+        self._style: str | None = None  # JSON lines: texts are never numbers
         self._mark: Mark = ""
+        self._place: int | None = None  # of the target among the columns
         self._repeated: tuple[str, ...] = ()
         self._over = False
         self.unfinished: BadRow | None = None
         self.is_last, self.before_last = False, (0, "")
         try:
-            self.kind = format_of(self.lines, file_format, str(source))
-            lined = self.kind == "jsonl"
-            self._row_at = self._object if lined else self._record
-            self._entries_at = self._object_entries if lined else self._record_entries
+            self.kind = detect_row_format(self.lines, file_format, str(source))
             if self.kind != "jsonl":
-                self._begin(delimiter, header, known, needs_target)
+                self._read_header(delimiter, header, known, needs_target)
         except BaseException:
             self.close()
             raise
@@ -181,9 +192,9 @@ class RowReader:
         self.lines.close()
 
     def take(self, most: int) -> list[Row] | None:
-        """Return rows that are there, at most so many; waits for some, None at the end.
+        """Wait for rows and return up to ``most`` of them; None at the end of the source.
 
-        A last line without an end comes alone, and ``is_last`` is true then.
+        A last line without a line break is returned alone, with ``is_last`` true.
 
         Raises
         ------
@@ -198,12 +209,12 @@ class RowReader:
         while done < len(lines.ahead) and len(rows) < most:
             reason = ""
             try:
-                found, used = self._row_at(done)
+                found, used = self._read_row(done)
             except BadRecord as bad:
                 if self.strict and rows:
                     break
                 found, used, reason = None, bad.used, str(bad)
-            if used == 0:  # it goes on in lines that are not there
+            if used == 0:  # it continues in lines that are not yet there
                 if done:
                     break
                 lines.fill(len(lines.ahead) + 1)
@@ -211,7 +222,7 @@ class RowReader:
             if lines.unfinished and done + used == len(lines.ahead):
                 if done:
                     break
-                self._end(first + used, found, reason)
+                self._note_last_row(first + used, found, reason)
                 if found is None:
                     return None
             elif reason:
@@ -222,8 +233,8 @@ class RowReader:
         lines.take(done)
         return rows
 
-    def _end(self, line: int, found: Any, reason: str) -> None:
-        """Note what the last line is, which has no end."""
+    def _note_last_row(self, line: int, found: Any, reason: str) -> None:
+        """Note whether the last line, which has no line break, is a row."""
         if reason and self.strict:
             self._note_bad(line, reason)
         self.before_last = (self.lines.taken, self.lines.digest)
@@ -234,16 +245,16 @@ class RowReader:
     def decide(
         self, rows: Sequence[Any], *, earlier: Iterable[RowColumn] = (), keep_keys: bool = False
     ) -> tuple[RowColumn, ...]:
-        """Return what the columns are, from the entries of the first rows.
+        """Decide the kinds of the columns from the entries of the first rows.
 
         Parameters
         ----------
         rows : sequence of lists or dicts
             Entries of rows.
         earlier : iterable of RowColumn
-            What was decided from fewer rows.
+            The decisions from fewer rows.
         keep_keys : bool
-            Whether columns of ever new texts are categories too.
+            Whether columns of names or keys are categories too.
         """
         return decide_columns(
             values_by_name(rows, self.columns, self._left_out),
@@ -253,19 +264,19 @@ class RowReader:
             earlier=earlier,
         )
 
-    def adapted(self, columns: Iterable[RowColumn], rows: Sequence[Any]) -> tuple[RowColumn, ...]:
-        """Return columns that are known as the source writes their numbers, from some of its rows.
+    def adapt(self, columns: Iterable[RowColumn], rows: Sequence[Any]) -> tuple[RowColumn, ...]:
+        """Return known columns in the number style of this source, shown by some of its rows.
 
-        It may have decimal commas where what was read before had points, or the other way round.
+        The source may have decimal commas where the earlier one had points, or the reverse.
         """
         return adapt_columns(columns, values_by_name(rows, self.columns, self._left_out))
 
     def first_entries(self) -> list[Any]:
-        """Return the entries of rows that were read and not taken, those that can be read."""
+        """Return the entries of the readable rows that are ahead and not taken."""
         found, place = list[Any](), 0
         while place < min(len(self.lines.ahead), MOST_LINES):
             try:
-                entries, used = self._entries_at(place)
+                entries, used = self._read_entries(place)
             except BadRecord as bad:
                 entries, used = None, bad.used
             if used == 0:
@@ -275,7 +286,7 @@ class RowReader:
         return found
 
     def encoder(self, columns: Iterable[RowColumn]) -> RowEncoder:
-        """Return what makes features of the entries of rows, given what the columns are."""
+        """Return an encoder of rows, given the kinds of the columns."""
         known = {name: RowColumn(name, "category") for name in sorted(self._categories)}
         known.update({column.name: column for column in columns})
         return RowEncoder(
@@ -291,7 +302,7 @@ class RowReader:
         return self._drop if self.target is None else {*self._drop, self.target}
 
     def entry(self, row: Row, name: str) -> str:
-        """Return an entry of a row as it was read; empty where it has none."""
+        """Return an entry of a row as it was read; empty if the row does not have it."""
         if self.kind != "jsonl":
             return str(row.entries[self.columns.index(name)])
         found = row.entries.get(name)
@@ -299,8 +310,18 @@ class RowReader:
             return found or ""
         return json.dumps(found, ensure_ascii=False)
 
+    def describe_bad_rows(self) -> list[str]:
+        """Return a sentence about the rows that cannot be read, if there are any."""
+        if not self.bad:
+            return []
+        shown = ", ".join(str(bad.line) for bad in self.bad)
+        shown += ", ..." if self.n_bad > len(self.bad) else ""
+        lines = f"lines {shown}; " if self.n_bad > 1 else ""
+        first = f"{lines}line {self.bad[0].line}: {self.bad[0].reason}"
+        return [f"Unreadable and left out: {pluralize(self.n_bad, 'row')} ({first})."]
+
     def check_target(self) -> None:
-        """Raise if no row so far has the target, nor any other value under its name."""
+        """Raise if the target has not occurred in the source so far."""
         if self.target is not None and not self.has_target:
             find_name(tuple(self._names_seen), self.target, self.name)
 
@@ -312,29 +333,29 @@ class RowReader:
         if len(self.bad) < _MOST_BAD:
             self.bad.append(BadRow(line, reason))
 
-    # What the source is.
+    # The header.
 
-    def _begin(
+    def _read_header(
         self,
         delimiter: str | None,
         header: bool | None,
         known: Sequence[str] | None,
         needs_target: bool,
     ) -> None:
-        """Read the header, and lay out what is done with each column."""
+        """Read the header, and resolve the names of columns."""
         lines = self.lines
         while lines.fill(1) and not lines.ahead[0].strip():
             lines.take(1)
-        told = SEPARATOR.match(lines.ahead[0] + b"\n")
-        if told:
-            delimiter = told[1].decode()
+        named = SEPARATOR.match(lines.ahead[0] + b"\n")
+        if named:
+            delimiter = named[1].decode()
             lines.take(1)
             lines.fill(2)
         text = sniff.decode_head(b"\n".join(lines.ahead)[: sniff.HEAD_BYTES], self.name)
         if delimiter is None:
             delimiter = "\t" if self.kind == "tsv" else sniff.detect_delimiter(text)
         self.delimiter = delimiter
-        names, length = self._first_names()
+        names, length = self._parse_first_row()
         if header is None and known:
             header = bool(set(names) & set(known))
         elif header is None:
@@ -344,134 +365,125 @@ class RowReader:
             lines.take(length)
             self._repeated = find_repeated_names(names)
             names, renamed = make_names_unique(names)
-            self.notes += describe_renamed(renamed)
+            self.notes += renamed
         elif known and len(known) == len(names):
-            self.notes.append("The first row holds no names, so columns are those learned before.")
+            self.notes.append("The first row holds no names, so columns keep their earlier names.")
             names = list(known)
         else:
             self.notes.append(
-                "The first row holds only numbers, so it is taken as data; columns are called "
+                "The first row holds only numbers, so it is read as data, and columns are named "
                 "column_1, column_2, ..."
             )
             names = number_columns(len(names))
         self.columns = tuple(names)
         if known is not None:
-            self._drop &= set(names)
-            self._categories &= set(names)
-            self._forced &= set(names)
+            for given in (self._drop, self._categories, self._forced):
+                given.intersection_update(names)
         if not needs_target and self.target not in names:
             self.target = None
-        self._lay_out()
+        self._resolve_names()
 
-    def _first_names(self) -> tuple[list[str], int]:
-        """Return the entries of the first row, and how many lines it has."""
+    def _parse_first_row(self) -> tuple[list[str], int]:
+        """Return the entries of the first row, and its number of lines."""
         try:
-            entries, used = csv_entries(self.lines, 0, self.delimiter)
-            while not used:
+            while not (first := parse_csv_row(self.lines, 0, self.delimiter))[1]:
                 self.lines.fill(len(self.lines.ahead) + 1)
-                entries, used = csv_entries(self.lines, 0, self.delimiter)
         except BadRecord as bad:
-            raise TableError(f"{self.name} is no table: in line 1, {bad}.") from bad
+            raise TableError(f"{self.name} is not a table: in line 1, {bad}.") from bad
+        entries, used = first
         names = [name.strip() for name in entries or ()]
         if any("\r" in name for name in names) and not self.lines.ahead[0].count(b'"'):
             raise TableError(
-                f"{self.name} has lines that end with carriage returns alone; turn them into line "
-                "feeds (tr '\\r' '\\n'), or use mixnorm fit."
+                f"{self.name} has lines that end with a carriage return alone; convert them to "
+                "line feeds (tr '\\r' '\\n'), or use mixnorm fit."
             )
         return names, used
 
-    def _lay_out(self) -> None:
-        """Note which columns are read, and how."""
-        names = self.columns
-        self._drop = set(map(self._find, self._drop))
-        self._categories = set(map(self._find, self._categories))
-        self._forced = set(map(self._find, self._forced))
-        self._place: int | None = None
+    def _resolve_names(self) -> None:
+        """Replace names given by the user by those of the header, and detect the number style."""
+
+        def find(name: str) -> str:
+            return find_name(self.columns, name, self.name, self._repeated)
+
+        self._drop, self._categories, self._forced = (
+            set(map(find, given)) for given in (self._drop, self._categories, self._forced)
+        )
         if self.target is not None:
-            self.target = self._find(self.target)
-            self._place, self.has_target = names.index(self.target), True
-        texts = values_by_name(self.first_entries(), names, ())
+            self.target = find(self.target)
+            self._place, self.has_target = self.columns.index(self.target), True
+        texts = values_by_name(self.first_entries(), self.columns, ())
         self._mark = detect_common_mark(texts.values())
         commas = self._mark == "," or (not self._mark and self.delimiter != ",")
         self._style = "comma" if commas else "thousands"
 
-    def _find(self, name: str) -> str:
-        return find_name(self.columns, name, self.name, self._repeated)
+    # Rows.
 
-    # CSV.
+    def _read_row(self, place: int) -> tuple[tuple[Any, Any] | None, int]:
+        """Return the label and entries of the row that begins at a line ahead, and its line count.
 
-    def _record(self, place: int) -> tuple[Any, int]:
-        """Return the parts of the row that begins in a line ahead, and how many lines it has.
-
-        None for an empty line; no lines at all if it goes on beyond those that are there.
+        The former are None for an empty line. The count is 0 if the row continues beyond the lines
+        that are ahead.
         """
-        entries, used = self._record_entries(place)
+        entries, used = self._read_entries(place)
         if entries is None:
             return None, used
-        label = None if self._place is None else self._label(entries[self._place], used)
+        if isinstance(entries, dict):
+            return (self._find_label(entries), entries), used
+        label = None if self._place is None else self._parse_label(entries[self._place], used)
         return (label, entries), used
 
-    def _record_entries(self, place: int) -> tuple[list[str] | None, int]:
-        """Return the entries of a row, as many as the header has, and how many lines it has."""
-        entries, used = csv_entries(self.lines, place, self.delimiter)
+    def _read_entries(self, place: int) -> tuple[list[str] | dict[str, Any] | None, int]:
+        """Return the entries of the row that begins at a line ahead, and its line count."""
+        if self.kind == "jsonl":
+            line = self.lines.ahead[place]
+            return (parse_json_object(line) if line.strip() else None), 1
+        entries, used = parse_csv_row(self.lines, place, self.delimiter)
         if entries is not None and len(entries) != len(self.columns):
             count = pluralize(len(entries), "entry", "entries")
             raise BadRecord(
-                f"{count} where the header has {len(self.columns)} (delimiter {self.delimiter!r})",
+                f"{count}, but the header has {len(self.columns)} (delimiter {self.delimiter!r})",
                 used,
             )
         return entries, used
 
-    def _label(self, text: str, used: int = 1) -> str | float | None:
-        """Return a target; None where it is missing."""
+    # Targets.
+
+    def _parse_label(self, text: str, used: int = 1) -> str | float | None:
+        """Return a target; None if it is missing."""
         bare = text.strip()
         if bare in sniff.MISSING_MARKS:
             return None
         if self.task == "regression":
-            number = parse_number(bare, self._style_of(bare))
+            number = parse_number(bare, self._choose_style(bare))
             if number is None or not math.isfinite(number):
-                raise BadRecord(f"the target {bare[:40]!r} is no number", used)
+                raise BadRecord(f"a target that is not a number, {bare[:40]!r}", used)
             return number
         return normalise_level(bare)
 
-    def _style_of(self, text: str) -> str:
-        """Return how a target is written as a number."""
+    def _choose_style(self, text: str) -> str:
+        """Return the style of a target that is a number."""
         if self._style is None:
             return "plain"
         self._mark = self._mark or detect_text_mark(text)
         if self._mark or self.delimiter == ",":
             return "comma" if self._mark == "," else "thousands"
-        return "plain" if "." in text else "comma"  # the likelier one, until some text proves it
+        return "plain" if "." in text else "comma"  # the likelier one, until some text shows it
 
-    # JSON lines.
-
-    def _object_entries(self, place: int) -> tuple[dict[str, Any] | None, int]:
-        """Return the object in a line ahead; None for an empty line."""
-        line = self.lines.ahead[place]
-        return (json_object(line) if line.strip() else None), 1
-
-    def _object(self, place: int) -> tuple[Any, int]:
-        """Return the parts of the row in a line ahead; None for an empty line."""
-        entries, _ = self._object_entries(place)
-        if entries is None:
-            return None, 1
-        label = None
-        if self.target is not None:
-            label = self._stored_label(entries.get(self.target))
-            if self.target in entries:
-                self.has_target = True
-            elif not self.has_target and len(self._names_seen) < _MOST_NAMES:
-                self._names_seen.update(dict.fromkeys(entries))
-        return (label, entries), 1
-
-    def _stored_label(self, value: Any) -> str | float | None:
-        """Return a target that is no text, or is one."""
+    def _find_label(self, entries: dict[str, Any]) -> str | float | None:
+        """Return the target of a JSON object; None if it is missing."""
+        if self.target is None:
+            return None
+        if self.target in entries:
+            self.has_target = True
+        elif not self.has_target and len(self._names_seen) < _MOST_NAMES:
+            self._names_seen.update(dict.fromkeys(entries))
+        value = entries.get(self.target)
         if value is None or value != value:
             return None
         if isinstance(value, str):
-            return self._label(value)
+            return self._parse_label(value)
         number = as_number(value)
         bad = number is None or not math.isfinite(number)
         if isinstance(value, (dict, list)) or (bad and self.task == "regression"):
-            raise BadRecord(f"the target {str(value)[:40]!r} is no number or text")
+            raise BadRecord(f"a target that is not a number or text, {str(value)[:40]!r}")
         return format_level(value) if self.task == "classification" else number

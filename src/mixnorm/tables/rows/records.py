@@ -1,4 +1,4 @@
-"""One record of a source of lines: the entries of a CSV row, or an object of JSON."""
+"""Single records from lines of text: the entries of a CSV row, or a JSON object."""
 
 from __future__ import annotations
 
@@ -6,67 +6,68 @@ import csv
 import json
 import os
 from collections.abc import Iterator
-from typing import Any, Literal
+from contextlib import suppress
+from typing import Any
 
 from mixnorm.exceptions import TableError
 from mixnorm.tables import sniff
 from mixnorm.tables.lines import Lines, decode_line
 
 STREAM_FORMATS = ("csv", "tsv", "jsonl")
-Format = Literal["csv", "tsv", "jsonl"]
-# Lines of one record of a CSV file, whose quoted entries may have line breaks.
+# Most lines of one CSV record, whose quoted entries may have line breaks.
 MOST_LINES = 1000
-_ENDINGS: dict[str, Format] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".tsv": "tsv", ".tab": "tsv"}
+_FORMATS_BY_ENDING = {".jsonl": "jsonl", ".ndjson": "jsonl", ".tsv": "tsv", ".tab": "tsv"}
 
 
 class BadRecord(Exception):
-    """A row that cannot be read, and how many lines it has."""
+    """A row that cannot be read, with its number of lines."""
 
     def __init__(self, reason: str, used: int = 1) -> None:
         super().__init__(reason)
         self.used = used
 
 
-def format_of(lines: Lines, given: str | None, source: str) -> Format:
-    """Return the format: given, told by the name, or by the first lines."""
+def detect_row_format(lines: Lines, given: str | None, source: str) -> str:
+    """Return the format: the one given, else from the file's name or its first lines."""
     lines.fill(2)
     head = b"\n".join(lines.ahead)[: sniff.HEAD_BYTES]
     if not head.strip():
         raise TableError(sniff.EMPTY_MESSAGE.format(lines.name))
-    if given in STREAM_FORMATS:
-        return given  # type: ignore[return-value]
+    if given is not None and given in STREAM_FORMATS:
+        return given
     stem = source.lower()
     for ending in (".gz", ".bz2", ".xz"):
         stem = stem.removesuffix(ending)
-    told = _ENDINGS.get(os.path.splitext(stem)[1])
-    if told is not None:
-        return told
-    if _is_object(head.lstrip().split(b"\n")[0]):
+    named = _FORMATS_BY_ENDING.get(os.path.splitext(stem)[1])
+    if named is not None:
+        return named
+    with suppress(BadRecord):
+        parse_json_object(head.lstrip().split(b"\n")[0])
         return "jsonl"
     kind = sniff.detect_format(head, lines.name)
     if kind != "csv":
         raise TableError(
-            f"{lines.name} is {kind}, which is not read line by line; give CSV, TSV or JSON "
+            f"{lines.name} is {kind}, which cannot be read line by line; give CSV, TSV or JSON "
             "lines, or use mixnorm fit."
         )
     return "csv"
 
 
-def csv_entries(lines: Lines, place: int, delimiter: str) -> tuple[list[str] | None, int]:
-    """Return the entries of the row that begins in a line ahead, and how many lines it has.
+def parse_csv_row(lines: Lines, place: int, delimiter: str) -> tuple[list[str] | None, int]:
+    """Return the entries of the row that begins at ``lines.ahead[place]``, and its line count.
 
-    None for an empty line; no lines at all if it goes on beyond those that are there.
+    The entries are None for an empty line. The count is 0 if the row continues beyond ``ahead``.
     """
     text = decode_line(lines.ahead[place])
     if '"' in text:
-        return _quoted(lines, place, delimiter)
+        return _parse_quoted(lines, place, delimiter)
     if not text.strip() and delimiter not in text:
         return None, 1
     return text.split(delimiter), 1
 
 
-def _quoted(lines: Lines, place: int, delimiter: str) -> tuple[list[str] | None, int]:
-    """Return the entries of a row with quotes, which may have several lines."""
+def _parse_quoted(lines: Lines, place: int, delimiter: str) -> tuple[list[str] | None, int]:
+    """Return the entries of a row with quotes, which may span several lines."""
     used = 0
 
     def ahead() -> Iterator[str]:
@@ -79,30 +80,22 @@ def _quoted(lines: Lines, place: int, delimiter: str) -> tuple[list[str] | None,
         return next(csv.reader(ahead(), delimiter=delimiter, strict=True)), used
     except csv.Error as error:
         if "unexpected end" not in str(error):
-            raise BadRecord(f"a quote is wrong ({error})") from error
+            raise BadRecord(f"a quote is misplaced ({error})") from error
         if used == MOST_LINES or lines.ended:
             raise BadRecord("a quote is never closed") from error
         return None, 0
 
 
-def json_object(line: bytes) -> dict[str, Any]:
-    """Return the object in a line."""
+def parse_json_object(line: bytes) -> dict[str, Any]:
+    """Return the JSON object in a line."""
     try:
         found = json.loads(decode_line(line))
-        if b"\\ud" in line.lower():  # half a character is no text
+        if b"\\ud" in line.lower():  # half of a surrogate pair is not valid text
             json.dumps(found, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        raise BadRecord(f"no JSON ({error})") from error
+        raise BadRecord(f"invalid JSON ({error})") from error
     except (ValueError, RecursionError) as error:
-        raise BadRecord("no JSON that can be used") from error
+        raise BadRecord("JSON that cannot be used") from error
     if not isinstance(found, dict):
-        raise BadRecord(f"no JSON object but a {type(found).__name__}")
+        raise BadRecord(f"a JSON {type(found).__name__} instead of an object")
     return found
-
-
-def _is_object(line: bytes) -> bool:
-    try:
-        json_object(line)
-    except BadRecord:
-        return False
-    return True
