@@ -75,8 +75,7 @@ def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> 
             make_report(data, found, told, full, size).write(options.report)
             written["report"] = options.report
     _print_fit(told, found, screen, full)
-    for what, where in written.items():
-        screen.say(f"{what.capitalize()} written to {where}.")
+    screen.say(*(f"{what.capitalize()} written to {where}." for what, where in written.items()))
     screen.print_json({**told, **written})
 
 
@@ -100,8 +99,7 @@ def _read_table(options: argparse.Namespace, screen: Screen) -> TrainingTable:
         f"{data.name}: {pluralize(len(data.y), 'row')}, {pluralize(columns, 'column')} to choose "
         "from."
     )
-    for note in data.notes:
-        screen.remark(note)
+    screen.remark(*data.notes)
     return data
 
 
@@ -123,8 +121,7 @@ def _print_fit(
     told: dict[str, Any], found: SearchOutcome, screen: Screen, full: AllColumnsFit | None
 ) -> None:
     task = told["task"]
-    for note in found.notes:
-        screen.remark(note)
+    screen.remark(*found.notes)
     if found.interrupted:
         screen.say(found.interrupted)
     word = told["word"]
@@ -153,9 +150,8 @@ def _describe_error(told: dict[str, Any], task: str) -> str:
 
 def _say_how(told: dict[str, Any], screen: Screen) -> None:
     """Print how size and errors were found; files of older versions lack some of it."""
-    for key in ("how_chosen", "how_measured", "how_folds"):
-        if told.get(key):
-            screen.say(told[key])
+    keys = ("how_chosen", "how_measured", "how_folds")
+    screen.say(*(told[key] for key in keys if told.get(key)))
 
 
 def _say_replaced(told: dict[str, Any], screen: Screen) -> None:
@@ -224,9 +220,7 @@ def predict(options: argparse.Namespace, screen: Screen, command: Sequence[str])
     else:
         found = _predict_table(model, options)
     count = len(found.columns["prediction"])
-    for note in [*found.notes, found.text]:
-        if note:
-            screen.remark(note)
+    screen.remark(*filter(None, [*found.notes, found.text]))
     document: dict[str, Any] = {"rows": count, "notes": found.notes}
     if found.error is not None:
         document["error"] = found.error
@@ -422,8 +416,7 @@ def advise(options: argparse.Namespace, screen: Screen, command: Sequence[str]) 
     data = _read_table(options, screen)
     found = compare_norms(data, options, screen)
     told = collect_advice_facts(found, data, command)
-    for line in str(found).splitlines():
-        screen.say(line)
+    screen.say(*str(found).splitlines())
     if options.report is not None:
         with ignore_interrupts():
             write_advice_page(found, told, options.report)

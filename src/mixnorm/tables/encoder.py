@@ -13,7 +13,7 @@ import numpy as np
 from mixnorm.exceptions import TableError
 from mixnorm.tables.columns import CategoryColumn, ColumnPlan, DateColumn, Gaps, NumberColumn
 from mixnorm.tables.marks import detect_decimal_mark, restyle_columns, sample_texts
-from mixnorm.tables.names import ColumnName, NumberName
+from mixnorm.tables.names import ColumnName, NumberName, format_date
 from mixnorm.tables.plan import plan_column
 from mixnorm.tables.words import join_names, pluralize
 
@@ -417,8 +417,7 @@ def _describe_fill(plan: ColumnPlan) -> str:
     if isinstance(plan, NumberColumn):
         return f"filled with the median {plan.fill:g}"
     if isinstance(plan, DateColumn):
-        day = np.datetime64(int(plan.fill), "s").astype("datetime64[D]")
-        return f"filled with the median {day}"
+        return f"filled with the median {format_date(plan.fill, timed=False)}"
     return "a level of their own"
 
 

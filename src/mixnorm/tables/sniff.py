@@ -14,6 +14,10 @@ from mixnorm.exceptions import TableError
 
 FORMATS = ("csv", "tsv", "parquet", "libsvm")
 EMPTY_MESSAGE = "{} is empty; give a table with a header and rows."
+NO_HEADER_MESSAGE = (
+    "The first row holds only numbers, so it is read as data, and columns are named column_1, "
+    "column_2, ..."
+)
 #: Bytes that are examined.
 HEAD_BYTES = 1 << 16
 #: Entries that mean a missing value.

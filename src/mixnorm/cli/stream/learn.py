@@ -31,8 +31,7 @@ def stream(options: argparse.Namespace, screen: Screen, command: Sequence[str]) 
     with interrupts.record():
         model, reader, skipped = _open_reader(model, options, interrupts)
         with reader, PredictionFile(options, skipped) as predictions:
-            for note in _describe_start(model, reader, options, skipped):
-                screen.remark(note)
+            screen.remark(*_describe_start(model, reader, options, skipped))
             run = StreamRun(model, reader, options, command, place, predictions)
             with Running(screen, run.account, options.every) as running:
                 stopped = run.learn(running, interrupts)
@@ -140,11 +139,9 @@ def _open_reader(
 def _print_result(run: StreamRun, running: Running, screen: Screen, stopped: bool) -> None:
     """Print the error, the notes, and the files."""
     told = run.facts()
-    for note in _describe_rows(run):
-        screen.remark(note)
-    screen.say(_describe_error(run, told))
-    for rise in run.account.rises[-_RISES_REPEATED:]:
-        screen.say(describe_rise(rise, run.account))
+    screen.remark(*_describe_rows(run))
+    rises = run.account.rises[-_RISES_REPEATED:]
+    screen.say(_describe_error(run, told), *(describe_rise(rise, run.account) for rise in rises))
     kinds = "" if told["classes"] is None else f", {pluralize(told['classes'], 'class', 'classes')}"
     screen.say(f"{pluralize(told['features'], 'feature')}{kinds}.")
     if run.predictions.wanted:

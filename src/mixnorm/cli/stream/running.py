@@ -119,9 +119,8 @@ class Running(TerminalProgress):
         widths = [max(10, len(title)) for title in titles]
         rows = [cells] if self._titled else [titles, cells]
         for row in rows:
-            self._screen.say(
-                "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
-            )
+            cells = (f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
+            self._screen.say("  ".join(cells))
         self._titled = True
 
     def _text(self, error: float) -> str:
