@@ -22,7 +22,7 @@ from mixnorm.cli.demo import demo as demo
 from mixnorm.cli.full import AllColumnsFit, fit_all_columns
 from mixnorm.cli.held_out import mean_error
 from mixnorm.cli.screen import Screen, escape_text, format_error, write_output
-from mixnorm.cli.search import SearchOutcome, search_sizes
+from mixnorm.cli.search import SearchOutcome, TableSearch
 from mixnorm.cli.signals import ignore_interrupts
 from mixnorm.cli.stream.show import PredictedTable, predict_rows, show_other, show_stream
 from mixnorm.cli.summary import (
@@ -64,7 +64,7 @@ def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> 
     """``mixnorm fit``: search, write the model and the report, and print the result."""
     place = choose_model_path(options)
     data = _read_table(options, screen)
-    found = search_sizes(data, options, screen, whole=options.report is not None)
+    found = TableSearch(data, options, screen, whole=options.report is not None).run()
     full = _fit_all_columns(data, found, options, screen)
     written = {"model": str(place)}
     with ignore_interrupts():
@@ -165,7 +165,7 @@ def _say_replaced(told: dict[str, Any], screen: Screen) -> None:
 def path(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """``mixnorm path``: print the curve and the size it suggests."""
     data = _read_table(options, screen)
-    found = search_sizes(data, options, screen, whole=True)
+    found = TableSearch(data, options, screen, whole=True).run()
     rows, told = list_path_rows(data, found), collect_facts(data, found, command, None)
     screen.show(_make_path_table(rows, data.task, found.chosen, data.word))
     if found.interrupted:

@@ -117,13 +117,10 @@ def _operations(case: _NormCase) -> dict[str, Callable[[Any], Any]]:
     Levels are relative to the array, so that results scale with it or do not change.
     """
     norm = case.norm
-    scaling = {
+    scaling: dict[str, Any] = {
         "prox": lambda W: norm.prox(W, 0.4 * norm.dual(W)),
         "project": lambda W: norm.project(W, 0.4 * norm.value(W)),
-        "mirror": lambda W: norm.mirror(W),
-        "link": lambda W: norm.link(W),
-        "lmo": lambda W: norm.lmo(W),
-        "row_duals": lambda W: norm.row_duals(W),
+        **{name: getattr(norm, name, None) for name in ("mirror", "link", "lmo", "row_duals")},
     }
     return {name: function for name, function in scaling.items() if case.has(name)}
 

@@ -69,14 +69,8 @@ def _make_model(options: argparse.Namespace) -> StreamModel:
     from mixnorm import estimators
 
     learner = options.learner or "mirror"
-    given = {
-        "norm": options.norm,
-        "loss": options.loss,
-        "learning_rate": options.learning_rate,
-        "eta0": options.eta0,
-        "radius": options.radius,
-        "hash_features": options.hash,
-    }
+    names = ("norm", "loss", "learning_rate", "eta0", "radius")
+    given = {name: getattr(options, name) for name in names} | {"hash_features": options.hash}
     kinds: dict[str, Any] = {
         "mirror": estimators.MirrorDescentClassifier,
         "perceptron": estimators.GroupPerceptron,
