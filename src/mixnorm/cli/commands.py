@@ -19,7 +19,7 @@ from mixnorm.cli.advise import collect_advice_facts, compare_norms, write_advice
 from mixnorm.cli.arguments.parser import UsageError, build_parser
 from mixnorm.cli.data import TrainingTable, load_training_data
 from mixnorm.cli.demo import demo as demo
-from mixnorm.cli.full import AllColumnsFit, fit_all_columns
+from mixnorm.cli.full import fit_all_columns
 from mixnorm.cli.held_out import mean_error
 from mixnorm.cli.screen import Screen, escape_text, format_error, write_output
 from mixnorm.cli.search import SearchOutcome, TableSearch
@@ -33,6 +33,7 @@ from mixnorm.cli.summary import (
     make_report,
     select_plain_parameters,
 )
+from mixnorm.display import FullModel
 from mixnorm.exceptions import ModelFileError, TableError
 from mixnorm.models import PathModel
 from mixnorm.storage import load, save
@@ -105,7 +106,7 @@ def _read_table(options: argparse.Namespace, screen: Screen) -> TrainingTable:
 
 def _fit_all_columns(
     data: TrainingTable, found: SearchOutcome, options: argparse.Namespace, screen: Screen
-) -> AllColumnsFit | None:
+) -> FullModel | None:
     """Fit models with all columns for the report, unless interrupted."""
     if options.report is None or found.interrupted:
         return None
@@ -118,7 +119,7 @@ def _fit_all_columns(
 
 
 def _print_fit(
-    told: dict[str, Any], found: SearchOutcome, screen: Screen, full: AllColumnsFit | None
+    told: dict[str, Any], found: SearchOutcome, screen: Screen, full: FullModel | None
 ) -> None:
     task = told["task"]
     screen.remark(*found.notes)

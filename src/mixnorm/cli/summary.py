@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator
 
 from mixnorm._array import to_dense
 from mixnorm.cli.data import TrainingTable
-from mixnorm.cli.full import AllColumnsFit
 from mixnorm.cli.screen import describe_command, format_error
 from mixnorm.cli.search import NestedErrors, SearchOutcome
 from mixnorm.display import Feature, FullModel, Report
@@ -180,7 +179,7 @@ def select_plain_parameters(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def collect_facts(
-    data: TrainingTable, found: SearchOutcome, command: Sequence[str], full: AllColumnsFit | None
+    data: TrainingTable, found: SearchOutcome, command: Sequence[str], full: FullModel | None
 ) -> dict[str, Any]:
     """Return how a model was made and its measured errors, as plain values."""
     size = found.chosen
@@ -242,7 +241,7 @@ def make_report(
     data: TrainingTable,
     found: SearchOutcome,
     told: dict[str, Any],
-    full: AllColumnsFit | None,
+    full: FullModel | None,
     model_bytes: int,
 ) -> Report:
     """Return the HTML report of a model."""
@@ -276,7 +275,7 @@ def make_report(
         scatter=None if labels else np.column_stack(found.held_out),
         model_bytes=model_bytes,
         fit_seconds=found.seconds,
-        full=None if full is None else FullModel(*full),
+        full=full,
         members=None if told["replaced"] is None else tuple(told["replaced"]),
         n_folds=told["folds"],
     )

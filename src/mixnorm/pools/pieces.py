@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from mixnorm._array import Array, to_dense
-from mixnorm._chunks import chunk_size, chunks
+from mixnorm._chunks import blocks, chunk_size, chunks
 from mixnorm._distinct import draw_rows, find_distinct_rows
 from mixnorm._linear import linear_scores
 from mixnorm._numbers import check_count
@@ -218,9 +218,8 @@ class PreparedPieces(PreparedPool):
         self._radii = np.empty((n_centres, n_radii))
         largest = np.empty((n_centres, n_radii + 1, self._table.shape[1]), dtype=self._dtype)
         step = max(1, _DISTANCES // n_samples)
-        for start in range(0, n_centres, step):
-            part = slice(start, min(start + step, n_centres))
-            distances = np.empty((part.stop - start, n_samples))
+        for part in blocks(n_centres, step):
+            distances = np.empty((part.stop - part.start, n_samples))
             with threads_for(distances.size * len(rows)):
                 for some in chunks(len(distances), rows.size, parallel=True):
                     squared_distances(rows, centres[part][some], distances[some])

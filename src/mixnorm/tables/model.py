@@ -11,7 +11,7 @@ import numpy as np
 from mixnorm.exceptions import TableError
 from mixnorm.models import PathModel
 from mixnorm.tables.columns import Gaps, NumberColumn
-from mixnorm.tables.encoder import SparseEncoder, TableEncoder, check_readable
+from mixnorm.tables.encoder import SparseEncoder, TableEncoder, check_readable, describe_unreadable
 from mixnorm.tables.table import SparseTable, Table
 from mixnorm.tables.target import Task, find_column
 from mixnorm.tables.words import join_names, pluralize
@@ -238,10 +238,7 @@ def _describe_gaps(gaps: dict[str, Gaps], rows: int) -> list[str]:
         if gap.missing:
             done = "filled in" if gap.filled else "taken as none of its levels"
             notes.append(f"{name} is missing in {gap.missing} of {total}; {done}.")
-        if gap.strange or gap.infinite:
-            shown = f" ({texts})" if texts else ""
-            count = gap.strange + gap.infinite
-            notes.append(f"{name} is unreadable{shown} in {count} of {total}; taken as missing.")
+        notes += describe_unreadable({name: gap})
         if gap.unseen:
             new = pluralize(gap.unseen, "row")
             notes.append(f"{name} has levels that training did not have: {texts} ({new}).")

@@ -331,10 +331,6 @@ def _check_mirror(case: _NormCase) -> None:
     _check_half_square(case, "mirror", norm.dual)
 
 
-def _check_link(case: _NormCase) -> None:
-    _check_half_square(case, "link", case.norm.value)
-
-
 def _check_half_square(case: _NormCase, name: str, size: Callable[[np.ndarray], float]) -> None:
     """Check that a map is the gradient of half the square of a norm or of its dual."""
     gradient = getattr(case.norm, name)
@@ -449,7 +445,7 @@ _ABILITIES: tuple[tuple[tuple[str, ...], Callable[[_NormCase], None]], ...] = (
     (("prox", "dual_norm"), _check_moreau),
     (("prox", "prox_factors"), _check_factors),
     (("mirror",), _check_mirror),
-    (("link",), _check_link),
+    (("link",), lambda case: _check_half_square(case, "link", case.norm.value)),
     (("mirror", "link"), _check_round_trip),
     (("strong_convexity",), _check_strong_convexity),
     (("surrogate",), _check_surrogate),

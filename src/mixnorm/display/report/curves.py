@@ -59,21 +59,15 @@ class PathChart:
         return dict(self.points).get(self.report.chosen)
 
 
-def _has_errors(report: Report) -> bool:
-    """Tell whether the error is known for any number of features."""
-    return any(is_known(feature.error) for feature in report.features)
-
-
 def curve_figures(report: Report) -> Html:
     """Return the charts of error and loss side by side, or of the loss alone."""
-    loss = _loss_curve(report)
-    if not _has_errors(report):
+    loss, error = _loss_curve(report), _error_curve(report)
+    if not error.points:
         why = (
             "The error on held-out rows was not measured, so only the training loss is shown. It"
             f" falls with every {report.word} and cannot tell how many are enough."
         )
         return join(tag("p", why), _figure(loss, _legend(loss)))
-    error = _error_curve(report)
     return tag(
         "div",
         _figure(error, _legend(error)),

@@ -18,7 +18,7 @@ from mixnorm._array import (
     quick_products,
     to_numpy,
 )
-from mixnorm._chunks import chunks
+from mixnorm._chunks import blocks, chunks
 from mixnorm.pools.base import (
     Excluded,
     Inputs,
@@ -168,7 +168,7 @@ class PreparedPatches(PreparedPool):
         """Return blocks of atoms whose responses are scanned at once."""
         entries = _RESPONSES_TO_SCAN if is_numpy(self._store) else _RESPONSES_TO_CONVERT
         step = max(1, entries // max(1, self._store.shape[1]))
-        return [slice(a, min(a + step, self._n_atoms)) for a in range(0, self._n_atoms, step)]
+        return list(blocks(self._n_atoms, step))
 
     def top(
         self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
