@@ -385,13 +385,12 @@ def describe_encoding(
         for plan in encoder.columns
         if isinstance(plan, CategoryColumn)
     ]
-    if grouped:
-        how = "each counted as one feature" if together else "each level one column"
-        notes.append(f"Categories, {how}: {join_names(grouped)}.")
     dates = [describe_date(plan) for plan in encoder.columns if isinstance(plan, DateColumn)]
-    if dates:
-        how = "each counted as one feature" if together else "as days and cycles"
-        notes.append(f"Dates, {how}: {join_names(dates)}.")
+    apart = ("Categories", grouped, "each level one column"), ("Dates", dates, "as days and cycles")
+    for what, names, how in apart:
+        if names:
+            how = "each counted as one feature" if together else how
+            notes.append(f"{what}, {how}: {join_names(names)}.")
     filled = [
         f"{plan.name} ({gaps[plan.name].missing}, {_describe_fill(plan)})"
         for plan in encoder.columns

@@ -10,11 +10,11 @@ from typing import Any
 
 from mixnorm.cli.arguments.parser import UsageError
 from mixnorm.cli.commands import choose_model_path
-from mixnorm.cli.screen import Screen, format_error
+from mixnorm.cli.screen import Screen
 from mixnorm.cli.signals import Interrupts
 from mixnorm.cli.stream.predictions import PredictionFile
 from mixnorm.cli.stream.run import StreamRun
-from mixnorm.cli.stream.running import Running, describe_rise
+from mixnorm.cli.stream.running import Running, describe_error, describe_rise
 from mixnorm.exceptions import ModelFileError
 from mixnorm.storage import load
 from mixnorm.tables import RowReader, StreamModel, Task, join_names, pluralize
@@ -135,7 +135,7 @@ def _print_result(run: StreamRun, running: Running, screen: Screen, stopped: boo
     told = run.facts()
     screen.remark(*_describe_rows(run))
     rises = run.account.rises[-_RISES_REPEATED:]
-    screen.say(_describe_error(run, told), *(describe_rise(rise, run.account) for rise in rises))
+    screen.say(_describe_learning(run, told), *(describe_rise(rise, run.account) for rise in rises))
     kinds = "" if told["classes"] is None else f", {pluralize(told['classes'], 'class', 'classes')}"
     screen.say(f"{pluralize(told['features'], 'feature')}{kinds}.")
     if run.predictions.wanted:
@@ -147,17 +147,13 @@ def _print_result(run: StreamRun, running: Running, screen: Screen, stopped: boo
     screen.print_json({**told, **written, "course": running.lines, "interrupted": stopped})
 
 
-def _describe_error(run: StreamRun, told: dict[str, Any]) -> str:
+def _describe_learning(run: StreamRun, told: dict[str, Any]) -> str:
     """Return the error in a sentence, beside that of guessing without features."""
     rows, task = pluralize(told["rows"], "row"), told["task"]
     if run.first:
         rows += f" ({told['new_rows']} of them new)"
     wrong = f"{pluralize(told['mistakes'], 'mistake')}, " if task == "classification" else ""
-    error, guess = (format_error(told[name], task) for name in ("error", "guess_error"))
-    text = (
-        f"{rows}: {wrong}{told['error_name']} {error}, each row predicted before it was learned "
-        f"from. Guessing the {told['guess']}: {guess}."
-    )
+    text = f"{rows}: {wrong}{describe_error(told, task)}"
     if told["guess_error"] <= told["error"]:
         text += " The model does no better."
     return text

@@ -95,10 +95,7 @@ class StreamRun:
                 self._learn(rows)
                 self._check_readable(_ROWS_BEFORE_CHECK)
                 spent = time.monotonic() - began
-                most = max(
-                    1,
-                    min(2 * most, int(len(rows) * _SECONDS_PER_CHECK / max(spent, 1e-6)) + 1),
-                )
+                most = min(2 * most, int(len(rows) * _SECONDS_PER_CHECK / max(spent, 1e-6)) + 1)
                 if self.rows:
                     running.print_due()
                 if self.rows - saved >= self.options.checkpoint:

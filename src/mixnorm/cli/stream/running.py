@@ -141,6 +141,15 @@ def describe_rise(rise: Rise, account: StreamAccount) -> str:
     )
 
 
+def describe_error(told: dict[str, Any], task: str) -> str:
+    """Return a sentence about the error so far, and that of guessing."""
+    error = format_error(told["error"], task)
+    text = f"{told['error_name']} {error}, each row predicted before it was learned from."
+    if "guess_error" in told:  # files of older versions have none
+        text += f" Guessing the {told['guess']}: {format_error(told['guess_error'], task)}."
+    return text
+
+
 def _round_down(number: int) -> int:
     """Return the largest number up to this one that is 1, 2 or 5 times a power of ten.
 
