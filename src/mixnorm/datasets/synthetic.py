@@ -1,5 +1,7 @@
 """Synthetic families that separate learning with shared features from other methods."""
 
+import numbers
+
 import numpy as np
 
 from mixnorm._numbers import check_count, check_number
@@ -133,8 +135,9 @@ def make_redundant_bits(
 
 def _binary_codes(n_classes: int) -> np.ndarray:
     """Return the -1/+1 codes of 0 .. n_classes - 1, one row each."""
-    n_classes = check_count("n_classes", n_classes, least=2)
-    if n_classes & (n_classes - 1):
+    if not isinstance(n_classes, numbers.Integral):
+        raise TypeError(f"n_classes={n_classes!r} must be a whole number.")
+    if n_classes < 2 or n_classes & (n_classes - 1):
         raise ValueError(
             f"n_classes={n_classes} must be a power of two, at least 2: "
             "the codes of the classes fill all combinations of bits."

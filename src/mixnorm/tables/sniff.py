@@ -184,11 +184,8 @@ def has_header(text: str, delimiter: str, expect: Collection[str] = ()) -> bool:
         return True
     # A row of data may have gaps. A header may start with an empty name, that of row numbers.
     rest = [name for name in names if name not in MISSING_MARKS]
-    return (
-        not rest
-        or not names[0]
-        or not are_plain_numbers([name.replace(",", ".", 1) for name in rest])
-    )
+    pointed = [name.replace(",", ".", 1) for name in rest]
+    return not rest or not names[0] or not are_plain_numbers(pointed)
 
 
 def are_plain_numbers(texts: Sequence[str]) -> bool:

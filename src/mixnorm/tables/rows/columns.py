@@ -249,9 +249,8 @@ def _decide_column(
 
 def _detect_kind(present: list[str], full: bool, forced: str | None, mark: str) -> tuple[str, str]:
     """Return the kind of entries, and their style or format."""
-    if sniff.are_plain_numbers(present) and not (
-        mark == "," and any("." in text for text in present)
-    ):
+    grouped = mark == "," and any("." in text for text in present)
+    if not grouped and sniff.are_plain_numbers(present):
         return "number", "plain"
     if forced is None and all(text.lower() in ("true", "false") for text in present):
         return ("number", "plain") if full else ("category", "")
