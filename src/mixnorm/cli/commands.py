@@ -215,7 +215,10 @@ def _make_path_table(
 
 def predict(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """``mixnorm predict``: apply a model to a new table."""
-    model = _load_model(options.model)
+    words = (
+        "saved from Python, which cannot read tables; use mixnorm.load in Python, or mixnorm fit"
+    )
+    model = load_model(options.model, (TableModel, StreamModel), words)
     if isinstance(model, StreamModel):
         found = predict_rows(model, options)
     else:
@@ -266,13 +269,11 @@ def _predict_table(model: TableModel, options: argparse.Namespace) -> PredictedT
     return found
 
 
-def _load_model(place: str) -> TableModel | StreamModel:
+def load_model(place: str | Path, kinds: tuple[type[Any], ...], words: str) -> Any:
+    """Return a model of one of the kinds; the words end the error for other models."""
     model = load(place)
-    if not isinstance(model, (TableModel, StreamModel)):
-        raise ModelFileError(
-            f"{place} holds a {type(model).__name__} saved from Python, which cannot read tables; "
-            "use mixnorm.load in Python, or mixnorm fit."
-        )
+    if not isinstance(model, kinds):
+        raise ModelFileError(f"{place} holds a {type(model).__name__} {words}.")
     return model
 
 

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from mixnorm.cli.arguments.parser import UsageError
-from mixnorm.cli.commands import choose_model_path
+from mixnorm.cli.commands import choose_model_path, load_model
 from mixnorm.cli.screen import Screen
 from mixnorm.cli.signals import Interrupts
 from mixnorm.cli.stream.predictions import PredictionFile
 from mixnorm.cli.stream.run import StreamRun
 from mixnorm.cli.stream.running import Running, describe_error, describe_rise
-from mixnorm.exceptions import ModelFileError
-from mixnorm.storage import load
 from mixnorm.tables import RowReader, StreamModel, Task, join_names, pluralize
 
 # Number of rises of the error that the last lines repeat.
@@ -53,12 +51,8 @@ def _describe_start(
 
 
 def _load_model(place: Path, options: argparse.Namespace) -> StreamModel:
-    model = load(place)
-    if not isinstance(model, StreamModel):
-        raise ModelFileError(
-            f"{place} holds a {type(model).__name__}, which mixnorm stream cannot resume; "
-            "--resume needs a model of mixnorm stream."
-        )
+    words = "that mixnorm stream cannot resume; --resume needs a model of mixnorm stream"
+    model: StreamModel = load_model(place, (StreamModel,), words)
     if options.target is not None and options.target != model.target:
         raise UsageError(f"--target {options.target}: the model {place} predicts {model.target!r}")
     return model
