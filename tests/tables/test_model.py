@@ -145,7 +145,7 @@ def test_gaps_are_filled_and_said(frame, model):
     like = frame.head(5).assign(power=[median, median, median, 100, median])
     np.testing.assert_array_equal(found.values, model.predict(like))
     assert "power is missing in 1 of 5 rows; filled in." in found.notes
-    assert "Taken as missing in power: 3 unreadable ('x')." in found.notes
+    assert "Taken as missing in power: 2 infinite and 1 unreadable ('x')." in found.notes
     assert any(note.startswith("Ignored columns") and "colour" in note for note in found.notes)
 
 
