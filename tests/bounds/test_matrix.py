@@ -230,8 +230,8 @@ def test_formatting_and_zero():
 
 
 def test_bad_numbers():
-    for wrong in (0, -1, 2.5, "3"):
-        with pytest.raises(ValueError, match="n_outputs"):
+    for wrong, error in ((0, ValueError), (-1, ValueError), (2.5, TypeError), ("3", TypeError)):
+        with pytest.raises(error, match="n_outputs"):
             bounds.rademacher("l2,1", np.ones((3, 2)), radius=1.0, n_outputs=wrong, examples="rows")
     with pytest.raises(ValueError, match="NaN"):
         bounds.rademacher("l2,1", np.full((3, 2), np.nan), radius=1.0)

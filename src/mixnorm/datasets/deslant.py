@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import Array, ArrayLike, device_of, namespace, to_numpy
+from mixnorm._chunks import blocks
 from mixnorm._numbers import check_number
 from mixnorm.datasets.deform import check_images, deform
 
@@ -73,8 +74,7 @@ def deslant_images(images: ArrayLike, *, height: float | None = None) -> Any:
     out = xp.empty(images.shape, dtype=images.dtype, device=device_of(images))
     still = np.zeros((n_rows, 0)), np.zeros((0, n_columns))
     step = max(1, _PIXELS_PER_BLOCK // (n_rows * n_columns))
-    for start in range(0, n_images, step):
-        rows = slice(start, min(start + step, n_images))
+    for rows in blocks(n_images, step):
         maps = _compute_maps(images[rows, :, :], height)
         waves = np.zeros((len(maps), 2, 0, 0), dtype=np.float32)
         out[rows, :, :] = deform(images[rows, :, :], maps, waves, *still)
