@@ -1,4 +1,4 @@
-"""Work in chunks, so that compiled loops return to Python often enough to be interrupted."""
+"""Work in parts: short calls of compiled loops, so that an interrupt gets through, and blocks."""
 
 from __future__ import annotations
 
@@ -41,6 +41,17 @@ def chunks(n_items: int, operations: int, *, parallel: bool = False) -> Iterator
     >>> list(chunks(100, 10**6))
     [slice(0, 67, None), slice(67, 100, None)]
     """
-    step = chunk_size(n_items, operations, parallel=parallel)
-    for start in range(0, n_items, max(1, step)):
-        yield slice(start, min(start + step, n_items))
+    yield from row_blocks(n_items, chunk_size(n_items, operations, parallel=parallel), 1)
+
+
+def row_blocks(n_rows: int, entries: int, width: int) -> Iterator[slice]:
+    """Yield slices that cover all rows; each block has at most ``entries``, but at least one row.
+
+    Examples
+    --------
+    >>> list(row_blocks(5, 100, 40))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    step = max(1, entries // max(1, width))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))

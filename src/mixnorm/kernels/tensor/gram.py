@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mixnorm._chunks import row_blocks
 from mixnorm.kernels.tensor.index_sets import multisets
 from mixnorm.kernels.tensor.kernels import TensorKernel
 
-# Entries of a Gram matrix that are computed at a time, which stay in the cache.
-_ENTRIES_OF_GRAM = 2**18
+# Entries of a Gram matrix that are computed at a time, which stay in the cache; and the least rows.
+_ENTRIES_OF_GRAM, _LEAST_ROWS_OF_GRAM = 2**18, 16
 # Features are drawn this often for each that may be kept, in this number of batches.
 _DRAWS_PER_FEATURE, _BATCHES_OF_DRAWS = 40, 8
 # The last batch is the first one that adds less than this mean share of the kernel.
@@ -42,14 +43,12 @@ def tensor_gram(kernel: TensorKernel, columns: np.ndarray, half: int) -> np.ndar
     """
     _, Z, shift = _set_products(kernel, columns, half)
     gram = np.empty((len(Z), len(Z)))
-    step = max(16, _ENTRIES_OF_GRAM // max(1, len(Z)))
-    for start in range(0, len(Z), step):
-        stop = min(len(Z), start + step)
-        added = shift[start:stop, None] + shift[:stop]
+    for rows in row_blocks(len(Z), max(_ENTRIES_OF_GRAM, _LEAST_ROWS_OF_GRAM * len(Z)), len(Z)):
+        lower = slice(rows.stop)
+        added = shift[rows, None] + shift[lower]
         with np.errstate(over="ignore", invalid="ignore"):
-            P = Z[start:stop] @ Z[:stop].T
-            gram[start:stop, :stop] = kernel.of_products(P, added)
-        if not math.isfinite(float(np.sum(gram[start:stop, :stop]))):
+            gram[rows, lower] = kernel.of_products(Z[rows] @ Z[lower].T, added)
+        if not math.isfinite(float(np.sum(gram[rows, lower]))):
             raise ValueError(
                 f"{kernel!r} has values that are out of the range of floats on these rows; divide "
                 "the columns of X by their size, or set standardize=True."

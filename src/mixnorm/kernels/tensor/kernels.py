@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -17,8 +17,6 @@ from mixnorm.kernels.tensor.monomials import MonomialList, Monomials
 
 # Exponentials of larger numbers, or sums of them, would overflow.
 _LARGEST_EXPONENT = 600.0
-# Numbers that a block of rows may hold.
-_NUMBERS_PER_ROW_BLOCK = 2**22
 
 
 class TensorKernel(Parameters):
@@ -441,13 +439,6 @@ class FeatureTensorKernel(TensorKernel):
                 f"{len(columns)} rows; it must return one of shape ({len(columns)}, n_features)."
             )
         return np.ascontiguousarray(found.T)
-
-
-def row_blocks(n_rows: int, width: float) -> Iterator[slice]:
-    """Yield blocks of rows that need ``width`` numbers of working memory each."""
-    step = max(1, int(_NUMBERS_PER_ROW_BLOCK // max(1.0, width)))
-    for start in range(0, n_rows, step):
-        yield slice(start, min(n_rows, start + step))
 
 
 def _split(degrees: np.ndarray, shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
