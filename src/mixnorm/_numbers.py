@@ -7,8 +7,8 @@ import numbers
 import numpy as np
 
 
-def check_count(name: str, value: object) -> int:
-    """Return ``value`` as an int; raise unless it is a whole number of at least one.
+def check_count(name: str, value: object, least: int = 1) -> int:
+    """Return ``value`` as an int; raise unless it is a whole number of at least ``least``.
 
     Examples
     --------
@@ -17,8 +17,8 @@ def check_count(name: str, value: object) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name}={value!r} must be a whole number.")
-    if value < 1:
-        raise ValueError(f"{name}={value} must be at least 1.")
+    if value < least:
+        raise ValueError(f"{name}={value} must be at least {least}.")
     return int(value)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._linear import even_ties, linear_scores
+from mixnorm._linear import add_products, even_ties
 from mixnorm.kernels import FittedBank
 from mixnorm.models.checks import check_floats
 from mixnorm.models.inputs import Inputs
@@ -97,26 +97,29 @@ class KernelModel(KernelModelBase):
 
         They are in double precision, so that they hardly depend on the other rows of ``X``.
         """
-        return self._finish(*self.sums(X))
+        found = self._products(X)
+        return self._finish(found[:, :-1], found[:, -1])
 
-    def sums(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums behind the scores, and for each row the largest sum of magnitudes."""
+    def _products(self, X: Any) -> np.ndarray:
+        """Return the sums behind the scores, and a last column with the sums of magnitudes."""
         if self.bank is None:
-            K = X.combine(self.kernel_weights, columns=self.support, dtype=np.float64)
-            return products_and_sizes(K, self.dual_coef)
-        parts = [self._sums_of_rows(self.bank, rows) for rows in split_rows(X)]
-        sums, sizes = zip(*parts, strict=True)
-        return np.concatenate(sums), np.concatenate(sizes)
+            return self._multiply(
+                X.combine(self.kernel_weights, columns=self.support, dtype=np.float64)
+            )
+        return np.concatenate([self._products_of_rows(self.bank, rows) for rows in split_rows(X)])
 
-    def _sums_of_rows(self, bank: FittedBank, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _products_of_rows(self, bank: FittedBank, X: Any) -> np.ndarray:
         if self.features is None:
-            K = bank.combine(X, self.kernel_weights, dtype=np.float64)
-            return products_and_sizes(K, self.dual_coef)
+            return self._multiply(bank.combine(X, self.kernel_weights, dtype=np.float64))
         which = np.flatnonzero(self.kernel_weights > 0.0).tolist()
         if len(which) == 0:
-            return np.zeros((X.shape[0], self.dual_coef.shape[1])), np.zeros(X.shape[0])
-        found = bank.feature_products(X, which, self.features)
-        return found[:, :-1], found[:, -1]
+            return np.zeros((X.shape[0], self.dual_coef.shape[1] + 1))
+        return bank.feature_products(X, which, self.features)
+
+    def _multiply(self, K: np.ndarray) -> np.ndarray:
+        found = np.zeros((len(K), self.dual_coef.shape[1] + 1))
+        add_products(found, K, self.dual_coef)
+        return found
 
     def cost(self) -> dict[str, int]:
         """Return kernels, support vectors, numbers stored, and multiplications for a row."""
@@ -159,15 +162,6 @@ def split_rows(X: Any) -> Iterator[Any]:
     rows = getattr(X, "iloc", X)
     for start in range(0, X.shape[0], _ROWS_COMPARED):
         yield rows[start : start + _ROWS_COMPARED]
-
-
-def products_and_sizes(K: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``K @ table``, and for each row the largest sum of magnitudes in it.
-
-    Overwrites ``K``.
-    """
-    found = linear_scores(K, table, np.zeros(1))
-    return found, np.abs(K, out=K) @ np.max(np.abs(table), axis=1, initial=0.0)
 
 
 def add_table_cost(cost: dict[str, int], table: np.ndarray) -> dict[str, int]:
