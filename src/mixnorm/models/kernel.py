@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from mixnorm._linear import add_products, even_ties
 from mixnorm.kernels import FittedBank
-from mixnorm.models.checks import check_floats
+from mixnorm.models.checks import check_floats, check_whole
 from mixnorm.models.inputs import Inputs
 from mixnorm.models.outputs import ClassOutputs, NumberOutputs
 
@@ -56,13 +57,9 @@ class KernelModelBase:
     ) -> None:
         """Raise unless support and bank fit the model; any number of rows if that is None."""
         self.inputs.check(1, max_bytes)
-        support, bank, width = self.support, self.bank, self.inputs.n_features
-        whole = isinstance(support, np.ndarray) and support.dtype.kind == "i"
-        if not whole or support.shape != (n_support,) or np.min(support, initial=0) < 0:
-            raise ValueError(f"support_ must be {n_support} whole numbers, none negative")
+        bank, width = self.bank, self.inputs.n_features
+        check_whole(self.support, (n_support,), width if bank is None else math.inf, "support_")
         if bank is None:
-            if np.max(support, initial=0) >= width:
-                raise ValueError("support_ is not within the training rows")
             return
         if bank.n_kernels != n_kernels:
             raise ValueError(f"the bank must have {n_kernels} kernels")
