@@ -13,17 +13,8 @@ from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm._linear import add_products
 from mixnorm.kernels.banks.fitted_check import check_fitted_bank
 from mixnorm.kernels.banks.inputs import align_columns, select
-from mixnorm.kernels.banks.rows import (
-    Packed,
-    append_rows,
-    convert_like,
-    pack,
-    rows_of,
-    shape_of,
-    unpack,
-)
+from mixnorm.kernels.banks.rows import Packed, append_rows, pack, rows_like, shape_of, unpack
 from mixnorm.kernels.functions.evaluate import Evaluator, Side
-from mixnorm.kernels.functions.kernels import check_not_negative
 from mixnorm.kernels.functions.metrics import Points
 from mixnorm.kernels.grams.base import (
     DType,
@@ -35,11 +26,7 @@ from mixnorm.kernels.grams.base import (
     as_weights,
     list_positions,
 )
-from mixnorm.kernels.grams.factors import (
-    FactorGrams,
-    random_features,
-    split_columns,
-)
+from mixnorm.kernels.grams.factors import FactorGrams, random_features, split_columns
 from mixnorm.kernels.grams.lazy import compute_matrices, grams_of
 from mixnorm.kernels.grams.memory import format_bytes
 from mixnorm.kernels.grams.sketch import Sketch, sketch_of
@@ -462,15 +449,7 @@ class FittedBank:
             if isinstance(self.preprocess, list) and self.preprocess[group] is not None:
                 table = self.preprocess[group].transform(table)
             metrics = [self.kernels[m].metric for m in which if self.group_of[m] == group]
-            known = self._side.points[group].X
-            rows = convert_like(rows_of(table, "X", any(metrics)), known)
-            if rows.shape[1] != known.shape[1]:
-                raise ValueError(
-                    f"the preprocess transformer makes {rows.shape[1]} columns of these rows, but "
-                    f"made {known.shape[1]} of the training rows; it must always make the same."
-                )
-            if "chi2" in metrics:
-                check_not_negative(rows, "X")
+            rows = rows_like(self._side.points[group].X, table, metrics)
             points[group] = Points(rows, self.centres[group])
         return self._evaluator.side(points, n_rows, which)
 

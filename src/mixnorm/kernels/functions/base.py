@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 import numpy as np
 
 from mixnorm._array import MatrixLike
+from mixnorm._numbers import check_number
 from mixnorm._params import Parameters
 from mixnorm.kernels.functions.metrics import compute_diagonal, pairwise
 
@@ -73,25 +74,14 @@ class MetricKernel(Parameters):
         return self
 
 
-def positive(value: object, name: str, kernel: object) -> float:
-    """Return a parameter as a positive finite float."""
-    number = real(value, name, kernel)
-    if not 0.0 < number < math.inf:
+def check_positive(value: Any, name: str, kernel: object, *, or_zero: bool = False) -> None:
+    """Raise unless a parameter is a positive finite number, or zero where that is allowed."""
+    check_number(f"{type(kernel).__name__}.{name}", value)
+    if not 0.0 <= value < math.inf or (value == 0.0 and not or_zero):
+        wanted = "finite and not negative" if or_zero else "positive and finite"
         raise ValueError(
-            f"{type(kernel).__name__}({name}={value!r}) is not a kernel; {name} must be positive "
-            "and finite."
+            f"{type(kernel).__name__}({name}={value!r}) is not a kernel; {name} must be {wanted}."
         )
-    return number
-
-
-def real(value: object, name: str, kernel: object) -> float:
-    """Return a parameter as a float."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise TypeError(
-            f"{type(kernel).__name__}({name}={value!r}): {name} must be a number, got "
-            f"{type(value).__name__}."
-        )
-    return float(value)
 
 
 def check_degree(kernel: Any) -> None:

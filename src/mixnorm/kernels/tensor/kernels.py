@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from mixnorm._params import Parameters
-from mixnorm.kernels.functions.base import check_degree, check_flag, positive, real
+from mixnorm.kernels.functions.base import check_degree, check_flag, check_positive
 from mixnorm.kernels.functions.kernels import _power
 from mixnorm.kernels.tensor.monomials import MonomialList, Monomials
 
@@ -227,11 +227,7 @@ class PolynomialTensorKernel(TensorKernel):
     def check(self) -> None:
         """Raise a ValueError or TypeError for parameters that are not allowed."""
         check_degree(self)
-        if not 0.0 <= real(self.constant, "constant", self) < math.inf:
-            raise ValueError(
-                f"PolynomialTensorKernel(constant={self.constant!r}) must have a finite constant "
-                "that is not negative."
-            )
+        check_positive(self.constant, "constant", self, or_zero=True)
 
     def columns(self, X: np.ndarray) -> np.ndarray:
         """Return the columns and a constant one, in float64."""
@@ -348,7 +344,7 @@ class ExponentialTensorKernel(TensorKernel):
     def check(self) -> None:
         """Raise a ValueError or TypeError for parameters that are not allowed."""
         if self.sigma is not None:
-            positive(self.sigma, "sigma", self)
+            check_positive(self.sigma, "sigma", self)
         check_flag(self.normalized, "normalized", self)
 
     def fitted(self, X: np.ndarray) -> ExponentialTensorKernel:
