@@ -122,13 +122,9 @@ class KernelModel(KernelModelBase):
         """Return kernels, support vectors, numbers stored, and multiplications for a row."""
         n_support = len(self.support)
         if self.bank is None:
-            used = int(np.count_nonzero(self.kernel_weights))
-            return {
-                "kernels": used,
-                "support": n_support,
-                "floats": int(self.dual_coef.size) + used,
-                "multiplications": n_support * (used + self.dual_coef.shape[1]),
-            }
+            n = int(np.count_nonzero(self.kernel_weights))
+            sizes = {"floats": n, "multiplications": n_support * n}
+            return add_table_cost({"kernels": n, "support": n_support, **sizes}, self.dual_coef)
         coef = self.dual_coef if self.features is None else self.features
         return add_table_cost(self.bank.cost(self.kernel_weights, n_support), coef)
 

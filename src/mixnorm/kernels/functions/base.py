@@ -43,16 +43,25 @@ class Kernel(Protocol):
         ...
 
 
-class MetricKernel(Parameters):
-    """Base of the kernels that are functions of a metric."""
-
-    metric: ClassVar[str | None]
+class KernelParameters(Parameters):
+    """Base of kernels: parameters that are checked before a kernel is used."""
 
     def check(self) -> None:
         """Raise a ValueError or TypeError for parameters that are not allowed."""
 
     def _check_stored(self) -> None:
         self.check()
+
+    def fitted(self, X: Any) -> Self:
+        """Return the kernel itself, its parameters checked."""
+        self.check()
+        return self
+
+
+class MetricKernel(KernelParameters):
+    """Base of the kernels that are functions of a metric."""
+
+    metric: ClassVar[str | None]
 
     def of_metric(self, D: np.ndarray) -> np.ndarray:
         """Return the kernel where the metric has the values ``D``: a new array of its dtype."""
@@ -67,11 +76,6 @@ class MetricKernel(Parameters):
         """Return the kernel of each row and itself, in float64."""
         self.check()
         return self.of_metric(compute_diagonal(str(self.metric), X))
-
-    def fitted(self, X: MatrixLike) -> Self:
-        """Return the kernel itself, its parameters checked."""
-        self.check()
-        return self
 
 
 def check_positive(value: Any, name: str, kernel: object, *, or_zero: bool = False) -> None:

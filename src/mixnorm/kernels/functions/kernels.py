@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mixnorm._array import MatrixLike
-from mixnorm._params import Parameters
 from mixnorm.kernels.functions.base import (
+    KernelParameters,
     MetricKernel,
     check_degree,
     check_flag,
@@ -272,7 +272,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {}
 
 
 @dataclass
-class FunctionKernel(Parameters):
+class FunctionKernel(KernelParameters):
     """A kernel of your own, given as a function or by a registered name.
 
     Parameters
@@ -333,11 +333,6 @@ class FunctionKernel(Parameters):
             for start in range(0, X.shape[0], _ROWS_OF_DIAGONAL)
         ]
         return np.concatenate(parts) if parts else np.empty(0)
-
-    def fitted(self, X: Any) -> Self:
-        """Return the kernel itself, after a check that its function is known."""
-        self.check()
-        return self
 
     def _resolve(self) -> Callable[[Any, Any], Any]:
         if isinstance(self.function, str):

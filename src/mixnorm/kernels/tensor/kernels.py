@@ -10,8 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import gammaln
 
-from mixnorm._params import Parameters
-from mixnorm.kernels.functions.base import check_degree, check_flag, check_positive
+from mixnorm.kernels.functions.base import (
+    KernelParameters,
+    check_degree,
+    check_flag,
+    check_positive,
+)
 from mixnorm.kernels.functions.kernels import _power
 from mixnorm.kernels.tensor.monomials import MonomialList, Monomials
 
@@ -19,7 +23,7 @@ from mixnorm.kernels.tensor.monomials import MonomialList, Monomials
 _LARGEST_EXPONENT = 600.0
 
 
-class TensorKernel(Parameters):
+class TensorKernel(KernelParameters):
     r"""Base of the kernels of ``q`` rows that are functions of one product.
 
     With :math:`\langle x_1, \dots, x_q \rangle = \sum_j x_{1j} \cdots x_{qj}` a kernel is
@@ -37,12 +41,6 @@ class TensorKernel(Parameters):
     finite: ClassVar[bool] = True
     #: Whether the kernel is a function of products; otherwise it is defined by its features only.
     has_products: ClassVar[bool] = True
-
-    def check(self) -> None:
-        """Raise a ValueError or TypeError for parameters that are not allowed."""
-
-    def _check_stored(self) -> None:
-        self.check()
 
     def fitted(self, X: np.ndarray) -> TensorKernel:
         """Return the kernel for training rows, its parameters checked and None replaced."""
