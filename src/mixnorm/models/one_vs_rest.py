@@ -83,8 +83,7 @@ class OneVsRestModel:
         """One row per round: the feature of every class, how many are used, loss and seconds."""
         curves = [model.curve for model in self.members]
         features = [_pad(curve["feature"].tolist(), self.size, None) for curve in curves]
-        chosen = np.empty(self.size, dtype=object)
-        chosen[:] = list(zip(*features, strict=True))
+        chosen = np.fromiter(zip(*features, strict=True), dtype=object, count=self.size)
         # A path that has ended keeps its loss, and takes no more time.
         losses = [[model.null_loss, *model.curve["loss"]] for model in self.members]
         losses = [_pad(curve, self.size + 1, curve[-1])[1:] for curve in losses]
