@@ -15,8 +15,9 @@ from mixnorm.kernels.tensor.kernels import TensorKernel
 _ENTRIES_OF_GRAM, _LEAST_ROWS_OF_GRAM = 2**18, 16
 # Features are drawn this often for each that may be kept, in this number of batches.
 _DRAWS_PER_FEATURE, _BATCHES_OF_DRAWS = 40, 8
-# The last batch is the first one that adds less than this mean share of the kernel.
-_LEAST_GAIN_OF_MASS = 1e-4
+# The last batch is the first one that reaches the first mean share of the kernel, or adds less than
+# the second.
+_ENOUGH_MASS, _LEAST_GAIN_OF_MASS = 0.999, 1e-4
 # Shares of a kernel are known up to this error, and are lowered by it.
 _ROUNDING_OF_MASS = 1e-14
 
@@ -90,12 +91,7 @@ class DrawnFeatures:
 
 
 def draw_features(
-    kernel: TensorKernel,
-    columns: np.ndarray,
-    q: float,
-    most: int,
-    rng: np.random.Generator,
-    enough: float = 0.999,
+    kernel: TensorKernel, columns: np.ndarray, q: float, most: int, rng: np.random.Generator
 ) -> DrawnFeatures:
     """Draw the monomials with the largest shares of a kernel on rows (:eq:`tensor-shares`).
 
@@ -115,8 +111,6 @@ def draw_features(
         Most monomials to keep.
     rng : Generator
         The source of random numbers.
-    enough : float
-        The mean share of the kernel at which the draws stop.
     """
     with np.errstate(over="ignore"):
         powers = np.abs(columns) ** q
@@ -144,7 +138,7 @@ def draw_features(
         fresh = _new_rows(made.exponents, new.astype(np.int16))
         made = _keep_heaviest(kernel, columns, q, fresh, whole, most, made)
         mass = float(np.mean(made.mass))
-        if mass >= enough or mass < before + _LEAST_GAIN_OF_MASS:
+        if mass >= _ENOUGH_MASS or mass < before + _LEAST_GAIN_OF_MASS:
             break
     return made
 
