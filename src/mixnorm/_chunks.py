@@ -1,4 +1,4 @@
-"""Work in chunks, so that compiled loops return to Python often enough to be interrupted."""
+"""Work in parts: short calls of compiled loops, so that an interrupt gets through, and blocks."""
 
 from __future__ import annotations
 
@@ -48,3 +48,14 @@ def blocks(n_items: int, step: int) -> Iterator[slice]:
     """Yield slices of ``step`` items that cover all items; the last one may be shorter."""
     for start in range(0, n_items, step):
         yield slice(start, min(start + step, n_items))
+
+
+def row_blocks(n_rows: int, entries: int, width: int) -> Iterator[slice]:
+    """Yield slices that cover all rows; each block has at most ``entries``, but at least one row.
+
+    Examples
+    --------
+    >>> list(row_blocks(5, 100, 40))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return blocks(n_rows, max(1, entries // max(1, width)))

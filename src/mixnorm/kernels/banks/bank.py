@@ -205,17 +205,15 @@ class KernelBank(Parameters):
         as_bytes(self.memory)
         as_precision(self.dtype)
         as_generator(self.random_state)
-        if isinstance(self.preprocess, Mapping) and not isinstance(self.columns, Mapping):
+        found = make_plan(self.kernels, self.columns)
+        if not isinstance(self.preprocess, Mapping):
+            return
+        if not isinstance(self.columns, Mapping):
             raise ValueError(
                 "preprocess is a dictionary of groups, but columns has no groups; give columns as "
                 "a dictionary from the same names, or use KernelBank.from_columns."
             )
-        found = make_plan(self.kernels, self.columns)
-        stray = [
-            label
-            for label in (self.preprocess if isinstance(self.preprocess, Mapping) else ())
-            if label not in found.labels
-        ]
+        stray = [label for label in self.preprocess if label not in found.labels]
         if stray:
             raise ValueError(
                 f"preprocess has a transformer for the unknown group {stray[0]!r}; the groups are "
