@@ -1,4 +1,4 @@
-"""Work in chunks, so that compiled loops return to Python often enough to be interrupted."""
+"""Work in parts: short calls of compiled loops, so that an interrupt gets through, and blocks."""
 
 from __future__ import annotations
 
@@ -34,13 +34,28 @@ def chunk_size(n_items: int, operations: int, *, parallel: bool = False) -> int:
 
 
 def chunks(n_items: int, operations: int, *, parallel: bool = False) -> Iterator[slice]:
-    """Yield slices that cover all items, each as long as :func:`chunk_size` allows.
+    """Return slices that cover all items, each as long as :func:`chunk_size` allows.
 
     Examples
     --------
     >>> list(chunks(100, 10**6))
     [slice(0, 67, None), slice(67, 100, None)]
     """
-    step = chunk_size(n_items, operations, parallel=parallel)
-    for start in range(0, n_items, max(1, step)):
+    return blocks(n_items, max(1, chunk_size(n_items, operations, parallel=parallel)))
+
+
+def blocks(n_items: int, step: int) -> Iterator[slice]:
+    """Yield slices of ``step`` items that cover all items; the last one may be shorter."""
+    for start in range(0, n_items, step):
         yield slice(start, min(start + step, n_items))
+
+
+def row_blocks(n_rows: int, entries: int, width: int) -> Iterator[slice]:
+    """Yield slices that cover all rows; each block has at most ``entries``, but at least one row.
+
+    Examples
+    --------
+    >>> list(row_blocks(5, 100, 40))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return blocks(n_rows, max(1, entries // max(1, width)))

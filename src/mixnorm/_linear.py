@@ -57,6 +57,25 @@ def linear_scores(X: Any, weights: np.ndarray, intercept: np.ndarray) -> np.ndar
     return scores
 
 
+def add_products(total: np.ndarray, block: np.ndarray, table: np.ndarray) -> None:
+    """Add ``block @ table`` to the first columns of ``total``.
+
+    If ``total`` has one more column, this one gets the largest sum of magnitudes of each row. The
+    block is overwritten.
+
+    Examples
+    --------
+    >>> total = np.zeros((1, 2))
+    >>> add_products(total, np.array([[3.0, -2.0]]), np.array([[1.0], [2.0]]))
+    >>> total
+    array([[-1.,  7.]])
+    """
+    k = table.shape[1]
+    total[:, :k] += linear_scores(block, table, np.zeros(1))
+    if total.shape[1] > k:
+        total[:, k] += np.abs(block, out=block) @ np.max(np.abs(table), axis=1, initial=0.0)
+
+
 def _largest_term(X: Any, weights: np.ndarray, intercept: np.ndarray) -> float:
     """Return the largest sum of magnitudes behind a score, over a few rows."""
     few = X[:: 1 + X.shape[0] // _INSPECTED_ROWS]

@@ -227,7 +227,6 @@ def test_progress_and_seeds():
         ({"y": np.full(150, np.nan)}, "NaN"),
         ({"y": np.arange(150)}, "task='regression'"),
         ({"task": "ranking"}, "task='ranking'"),
-        ({"random_state": None}, "random_state"),
         ({"random_state": -1}, "random_state"),
         ({"groups": [0, 1]}, "each of 4"),
         ({"X": np.full((150, 2), np.nan)}, "NaN"),
@@ -253,6 +252,8 @@ def test_bad_tasks():
         advise([X, X], [np.ones(20), np.full(20, np.nan)])
     with pytest.raises(ValueError, match="smallest task has 3 rows"):
         advise([X, X[:3]], [np.arange(20.0), np.arange(3.0)])
+    with pytest.raises(TypeError, match="random_state=None must be a whole number"):
+        advise(X, np.arange(20.0), random_state=None)
     with pytest.raises(TypeError, match="norms=None"):
         advise(X, np.arange(20.0), norms=None)
     with pytest.raises(TypeError, match="standardize"):

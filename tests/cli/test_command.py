@@ -110,7 +110,7 @@ def test_unexpected_errors_are_one_line(mixnorm, titanic, monkeypatch):
     def broken(*words, **options):
         raise RuntimeError("two\nlines")
 
-    monkeypatch.setattr(commands, "search_sizes", broken)
+    monkeypatch.setattr(commands, "TableSearch", broken)
     found = mixnorm("path", titanic, "--target", "Survived", "-q")
     assert found.code == 1
     assert found.err.strip() == (

@@ -16,7 +16,7 @@ import pytest
 import mixnorm as package
 from mixnorm.cli import commands
 from mixnorm.cli import progress as _progress
-from mixnorm.cli.search import _TableSearch
+from mixnorm.cli.search import TableSearch
 
 from .conftest import flowers
 
@@ -37,8 +37,8 @@ def test_a_path_on_all_rows_shorter_than_those_of_the_folds(mixnorm, tmp_path):
 
 
 def test_an_interrupt_beyond_the_chosen_size(mixnorm, iris, monkeypatch, tmp_path):
-    monkeypatch.setattr(_TableSearch, "_choose", lambda self, measured: 1)
-    refit = _TableSearch._refit
+    monkeypatch.setattr(TableSearch, "_choose", lambda self, measured: 1)
+    refit = TableSearch._refit
 
     def stopped(self, chosen, errors):
         advance = self.bar._advance
@@ -51,7 +51,7 @@ def test_an_interrupt_beyond_the_chosen_size(mixnorm, iris, monkeypatch, tmp_pat
         self.bar._advance = interrupting
         return refit(self, chosen, errors)
 
-    monkeypatch.setattr(_TableSearch, "_refit", stopped)
+    monkeypatch.setattr(TableSearch, "_refit", stopped)
     found = mixnorm("fit", iris, "--target", "species", "--report", "r.html", "--json")
     assert found.code == 0, found.err
     assert found.json["chosen"] == 1

@@ -314,7 +314,7 @@ def test_atoms_in_words_and_numbers():
 )
 def test_parameters_out_of_range(parameters, error):
     (name,) = parameters
-    with pytest.raises(error, match=rf"Pieces\({name}="):
+    with pytest.raises(error, match=f"Pieces: {name}="):
         Pieces(**parameters).prepare(table())
 
 

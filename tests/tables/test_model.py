@@ -145,7 +145,7 @@ def test_gaps_are_filled_and_said(frame, model):
     like = frame.head(5).assign(power=[median, median, median, 100, median])
     np.testing.assert_array_equal(found.values, model.predict(like))
     assert "power is missing in 1 of 5 rows; filled in." in found.notes
-    assert "power is unreadable ('x') in 3 of 5 rows; taken as missing." in found.notes
+    assert "Taken as missing in power: 2 infinite and 1 unreadable ('x')." in found.notes
     assert any(note.startswith("Ignored columns") and "colour" in note for note in found.notes)
 
 
@@ -195,7 +195,7 @@ def test_enormous_numbers_still_give_predictions(frame, target, offset):
     model = fitted(frame.assign(power=frame["power"] + offset), target, estimator)
     assert model.encoder.dtype == ("float64" if offset else "float32")
     found = model.apply(frame.head(4).assign(power=[1e35, -1e35, 1e300, 1e308]))
-    assert "power is unreadable in 1 of 4 rows; taken as missing." in found.notes
+    assert "Taken as missing in power: 1 infinite." in found.notes
     for values in (found.values, found.probabilities):
         assert values is None or values.dtype.kind in "UO" or np.isfinite(values).all()
 

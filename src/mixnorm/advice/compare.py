@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from mixnorm._array import ArrayLike, MatrixLike
+from mixnorm._numbers import check_count
 from mixnorm.advice.advice import Advice, NormAdvice
 from mixnorm.advice.cases import AdviceCase, make_case
 from mixnorm.advice.curves import NormCurve, compute_curve
@@ -93,15 +94,12 @@ def advise(
     >>> advice.best_norm_ in ("l1,1", "l2,1", "l2,2", "trace")
     True
     """
-    _check_whole(2, cv=cv, n_alphas=n_alphas)
-    _check_whole(20, max_rows=max_rows)
-    _check_whole(0, random_state=random_state)  # not None: all norms must get the same folds
+    cv, n_alphas = check_count("cv", cv, 2), check_count("n_alphas", n_alphas, 2)
+    max_rows = check_count("max_rows", max_rows, 20)
+    seed = check_count("random_state", random_state, 0)  # not None: all norms get the same folds
     if not isinstance(standardize, (bool, np.bool_)):
         raise TypeError(f"standardize={standardize!r} must be True or False.")
-    cv, seed = int(cv), int(random_state)
-    case = make_case(
-        X, y, max_rows=int(max_rows), standardize=bool(standardize), seed=seed, task=task
-    )
+    case = make_case(X, y, max_rows=max_rows, standardize=bool(standardize), seed=seed, task=task)
     chosen = _choose_norms(norms, groups, case.d)
     if case.n < 2 * cv:
         where = "the smallest task has" if case.kind == "tasks" else "there are"
@@ -117,7 +115,7 @@ def advise(
         if progress is not None:
             progress(name)
         model = case.make_model(norm, tol=float(tol), max_iter=_MAX_ITER_OF_COMPARISON)
-        curves[name] = compute_curve(case, model, folds, int(n_alphas), cuts)
+        curves[name] = compute_curve(case, model, folds, n_alphas, cuts)
     level = _find_common_level(curves)
     found = [
         NormAdvice(name, norm, curves[name], *_bound_excess_risk(case, norm, curves[name], level))
@@ -208,10 +206,3 @@ def _choose_norms(norms: Norms, groups: ArrayLike | None, n_columns: int) -> dic
     if len(found) < 1:
         raise ValueError("norms is empty; give at least one norm to compare.")
     return found
-
-
-def _check_whole(least: int, **given: Any) -> None:
-    for name, value in given.items():
-        whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-        if not whole or value < least:
-            raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mixnorm._array import ArrayLike, MatrixLike, is_sparse
+from mixnorm._numbers import check_count
 from mixnorm.bounds.matrix import check_ball
 from mixnorm.norms import MixedNorm, Norm, Spectral, conjugate
 
@@ -80,8 +80,7 @@ def rademacher_estimate(
     1.0
     """
     norm, radius, examples, (n, d, k) = check_ball(norm, X, radius, n_outputs, examples)
-    if not isinstance(n_draws, numbers.Integral) or n_draws < 2:
-        raise ValueError(f"n_draws={n_draws!r} must be a whole number of at least 2.")
+    n_draws = check_count("n_draws", n_draws, least=2)
     if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31))
     rng = np.random.default_rng(random_state)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any
 
 import numpy as np
 
 from mixnorm._array import MatrixLike, is_sparse
+from mixnorm._numbers import check_count
 from mixnorm.bounds.bound import MATRIX_PAPER, RATE, Bound
 from mixnorm.bounds.radii import EXAMPLES, find_strongly_convex, radii
 from mixnorm.data import is_list_of_tables
@@ -204,9 +204,7 @@ def _choose_examples(X: MatrixLike, n_outputs: int, examples: str | None) -> str
 
 def _check_sizes(X: MatrixLike, n_outputs: int) -> tuple[int, int, int]:
     """Return the numbers of examples, features and outputs; raise for data without a bound."""
-    whole = isinstance(n_outputs, numbers.Integral) and not isinstance(n_outputs, bool)
-    if not whole or n_outputs < 1:
-        raise ValueError(f"n_outputs={n_outputs!r} must be a whole number of at least 1.")
+    n_outputs = check_count("n_outputs", n_outputs)
     parts: Any = X if is_list_of_tables(X) else [X]
     shapes = [np.shape(part) for part in parts]
     for shape, part in zip(shapes, parts, strict=True):
@@ -218,5 +216,5 @@ def _check_sizes(X: MatrixLike, n_outputs: int) -> tuple[int, int, int]:
             raise ValueError("X has entries that are NaN or infinite; remove or replace them.")
     if len({shape[1] for shape in shapes}) > 1:
         raise ValueError("The tasks of X have different numbers of columns; give them the same.")
-    outputs = len(parts) if is_list_of_tables(X) else int(n_outputs)
+    outputs = len(parts) if is_list_of_tables(X) else n_outputs
     return min(shape[0] for shape in shapes), int(shapes[0][1]), outputs

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from mixnorm import __version__
 from mixnorm._files import write_atomically
 from mixnorm.cli.arguments.parser import UsageError
 from mixnorm.cli.data import TrainingTable
-from mixnorm.cli.screen import Screen
+from mixnorm.cli.screen import Screen, describe_command
 
 if TYPE_CHECKING:
     from mixnorm.advice import Advice
@@ -38,8 +35,7 @@ def collect_advice_facts(
             row | {"bound": None if one.bound is None else one.bound.to_dict()}
             for row, one in zip(advice.rows(), advice.norms, strict=True)
         ],
-        "command": shlex.join(["mixnorm", *command]),
-        "version": __version__,
+        **describe_command(command),
         "notes": data.notes,
     }
 
@@ -66,7 +62,7 @@ def write_advice_page(advice: Advice, facts: dict[str, Any], place: str) -> None
         advice,
         title=f"Which norm to use for {facts['target']} in {facts['table']}",
         version=facts["version"],
-        created=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
+        created=facts["created"],
         made=[facts["command"], *facts["notes"]],
     )
     with write_atomically(place) as file:

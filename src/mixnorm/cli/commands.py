@@ -19,10 +19,10 @@ from mixnorm.cli.advise import collect_advice_facts, compare_norms, write_advice
 from mixnorm.cli.arguments.parser import UsageError, build_parser
 from mixnorm.cli.data import TrainingTable, load_training_data
 from mixnorm.cli.demo import demo as demo
-from mixnorm.cli.full import AllColumnsFit, fit_all_columns
+from mixnorm.cli.full import fit_all_columns
 from mixnorm.cli.held_out import mean_error
 from mixnorm.cli.screen import Screen, escape_text, format_error, write_output
-from mixnorm.cli.search import SearchOutcome, search_sizes
+from mixnorm.cli.search import SearchOutcome, TableSearch
 from mixnorm.cli.signals import ignore_interrupts
 from mixnorm.cli.stream.show import PredictedTable, predict_rows, show_other, show_stream
 from mixnorm.cli.summary import (
@@ -33,6 +33,7 @@ from mixnorm.cli.summary import (
     make_report,
     select_plain_parameters,
 )
+from mixnorm.display import FullModel
 from mixnorm.exceptions import ModelFileError, TableError
 from mixnorm.models import PathModel
 from mixnorm.storage import load, save
@@ -64,7 +65,7 @@ def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> 
     """``mixnorm fit``: search, write the model and the report, and print the result."""
     place = choose_model_path(options)
     data = _read_table(options, screen)
-    found = search_sizes(data, options, screen, whole=options.report is not None)
+    found = TableSearch(data, options, screen, whole=options.report is not None).run()
     full = _fit_all_columns(data, found, options, screen)
     written = {"model": str(place)}
     with ignore_interrupts():
@@ -75,8 +76,7 @@ def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> 
             make_report(data, found, told, full, size).write(options.report)
             written["report"] = options.report
     _print_fit(told, found, screen, full)
-    for what, where in written.items():
-        screen.say(f"{what.capitalize()} written to {where}.")
+    screen.say(*(f"{what.capitalize()} written to {where}." for what, where in written.items()))
     screen.print_json({**told, **written})
 
 
@@ -100,14 +100,13 @@ def _read_table(options: argparse.Namespace, screen: Screen) -> TrainingTable:
         f"{data.name}: {pluralize(len(data.y), 'row')}, {pluralize(columns, 'column')} to choose "
         "from."
     )
-    for note in data.notes:
-        screen.remark(note)
+    screen.remark(*data.notes)
     return data
 
 
 def _fit_all_columns(
     data: TrainingTable, found: SearchOutcome, options: argparse.Namespace, screen: Screen
-) -> AllColumnsFit | None:
+) -> FullModel | None:
     """Fit models with all columns for the report, unless interrupted."""
     if options.report is None or found.interrupted:
         return None
@@ -120,11 +119,10 @@ def _fit_all_columns(
 
 
 def _print_fit(
-    told: dict[str, Any], found: SearchOutcome, screen: Screen, full: AllColumnsFit | None
+    told: dict[str, Any], found: SearchOutcome, screen: Screen, full: FullModel | None
 ) -> None:
     task = told["task"]
-    for note in found.notes:
-        screen.remark(note)
+    screen.remark(*found.notes)
     if found.interrupted:
         screen.say(found.interrupted)
     word = told["word"]
@@ -153,9 +151,8 @@ def _describe_error(told: dict[str, Any], task: str) -> str:
 
 def _say_how(told: dict[str, Any], screen: Screen) -> None:
     """Print how size and errors were found; files of older versions lack some of it."""
-    for key in ("how_chosen", "how_measured", "how_folds"):
-        if told.get(key):
-            screen.say(told[key])
+    keys = ("how_chosen", "how_measured", "how_folds")
+    screen.say(*(told[key] for key in keys if told.get(key)))
 
 
 def _say_replaced(told: dict[str, Any], screen: Screen) -> None:
@@ -169,7 +166,7 @@ def _say_replaced(told: dict[str, Any], screen: Screen) -> None:
 def path(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """``mixnorm path``: print the curve and the size it suggests."""
     data = _read_table(options, screen)
-    found = search_sizes(data, options, screen, whole=True)
+    found = TableSearch(data, options, screen, whole=True).run()
     rows, told = list_path_rows(data, found), collect_facts(data, found, command, None)
     screen.show(_make_path_table(rows, data.task, found.chosen, data.word))
     if found.interrupted:
@@ -218,15 +215,16 @@ def _make_path_table(
 
 def predict(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """``mixnorm predict``: apply a model to a new table."""
-    model = _load_model(options.model)
+    words = (
+        "saved from Python, which cannot read tables; use mixnorm.load in Python, or mixnorm fit"
+    )
+    model = load_model(options.model, (TableModel, StreamModel), words)
     if isinstance(model, StreamModel):
         found = predict_rows(model, options)
     else:
         found = _predict_table(model, options)
     count = len(found.columns["prediction"])
-    for note in [*found.notes, found.text]:
-        if note:
-            screen.remark(note)
+    screen.remark(*filter(None, [*found.notes, found.text]))
     document: dict[str, Any] = {"rows": count, "notes": found.notes}
     if found.error is not None:
         document["error"] = found.error
@@ -271,13 +269,11 @@ def _predict_table(model: TableModel, options: argparse.Namespace) -> PredictedT
     return found
 
 
-def _load_model(place: str) -> TableModel | StreamModel:
+def load_model(place: str | Path, kinds: tuple[type[Any], ...], words: str) -> Any:
+    """Return a model of one of the kinds; the words end the error for other models."""
     model = load(place)
-    if not isinstance(model, (TableModel, StreamModel)):
-        raise ModelFileError(
-            f"{place} holds a {type(model).__name__} saved from Python, which cannot read tables; "
-            "use mixnorm.load in Python, or mixnorm fit."
-        )
+    if not isinstance(model, kinds):
+        raise ModelFileError(f"{place} holds a {type(model).__name__} {words}.")
     return model
 
 
@@ -422,8 +418,7 @@ def advise(options: argparse.Namespace, screen: Screen, command: Sequence[str]) 
     data = _read_table(options, screen)
     found = compare_norms(data, options, screen)
     told = collect_advice_facts(found, data, command)
-    for line in str(found).splitlines():
-        screen.say(line)
+    screen.say(*str(found).splitlines())
     if options.report is not None:
         with ignore_interrupts():
             write_advice_page(found, told, options.report)

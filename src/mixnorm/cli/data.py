@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -137,11 +138,15 @@ def _check_targets(target: Target, name: str) -> None:
             f"{name} has {rows} with a target; learning needs at least {_LEAST_ROWS_TO_LEARN}, and "
             "works well with a few dozen or more."
         )
-    values = np.unique(target.values)
+    check_values_differ(np.unique(target.values).tolist(), target.name, target.task)
+
+
+def check_values_differ(values: Collection[Any], target: str, task: Task) -> None:
+    """Raise unless the target has two different values."""
     if len(values) < 2:
-        kind = "class" if target.task == "classification" else "value"
+        kind = "class" if task == "classification" else "value"
         raise TableError(
-            f"The target {target.name!r} has only one {kind}, {values[0]}; learning needs two."
+            f"The target {target!r} has only one {kind}, {next(iter(values))}; learning needs two."
         )
 
 

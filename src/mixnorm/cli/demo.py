@@ -28,8 +28,7 @@ def demo(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
     )
     parser, inner = build_parser(), _Gathering(json=options.json, quiet=options.quiet)
     for words in _list_commands(places):
-        screen.say()
-        screen.say("$ mixnorm " + " ".join(words))
+        screen.say("", "$ mixnorm " + " ".join(words))
         chosen = parser.parse_args(words)
         getattr(_commands, chosen.command)(chosen, inner, words)
     model = load(places["digits.mixnorm"])

@@ -15,6 +15,7 @@ from mixnorm.cli.data import TrainingTable
 from mixnorm.cli.held_out import FoldPath, measure_error, select_weights, split_rows
 from mixnorm.cli.screen import format_error
 from mixnorm.cli.search import SearchOutcome
+from mixnorm.display import FullModel
 
 # The linear model of each task, with the name and the candidates of its penalty; C as in
 # LogisticRegressionCV.
@@ -38,16 +39,6 @@ _OWN_WEIGHTS, _OWN_WORK = 20_000, 2e8
 _SMALLEST_SQUARABLE = 1e-100
 
 
-class AllColumnsFit(NamedTuple):
-    """Linear models of all columns: errors, size, and a note on the fit of scikit-learn's."""
-
-    error: float
-    n_features: int
-    multiply_adds: int
-    note: str
-    own_error: float | None
-
-
 class _FitPlan(NamedTuple):
     """The penalties, inner folds, rows and iterations that the size of a table allows."""
 
@@ -58,7 +49,7 @@ class _FitPlan(NamedTuple):
     iterations: int
 
 
-def fit_all_columns(data: TrainingTable, found: SearchOutcome) -> AllColumnsFit | None:
+def fit_all_columns(data: TrainingTable, found: SearchOutcome) -> FullModel | None:
     """Fit linear models on all columns, and score them on the rows held out by the search.
 
     scikit-learn's logistic or ridge regression gets columns of mean 0 and deviation 1 (sparse ones
@@ -74,7 +65,7 @@ def fit_all_columns(data: TrainingTable, found: SearchOutcome) -> AllColumnsFit 
 
     Returns
     -------
-    AllColumnsFit or None
+    FullModel or None
         None if the training rows of a fold have only one class.
     """
     data, unit = _scale_to_finite(data)
@@ -92,7 +83,7 @@ def fit_all_columns(data: TrainingTable, found: SearchOutcome) -> AllColumnsFit 
     if one:
         ours = folds[0].errors[: found.chosen][-1]
         note += f", on the first fold only, where this model has {format_error(ours, data.task)}"
-    return AllColumnsFit(
+    return FullModel(
         error=unit * float(np.mean(errors)),
         n_features=len(data.encoder.names),
         multiply_adds=data.X.shape[1] * (1 if outputs == 2 else outputs),

@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+from mixnorm import __version__
 
 # Width of tables if there is no terminal, enough for any of them.
 _WIDTH_WITHOUT_TERMINAL = 200
@@ -53,20 +58,20 @@ class Screen:
         self.out = _make_console(stderr=False)
         self.err = _make_console(stderr=True)
 
-    def say(self, text: str = "") -> None:
-        """Print a line of the result, unless the result is JSON."""
-        if not self.json:
-            self.out.print(escape_text(text))
+    def say(self, *lines: str) -> None:
+        """Print lines of the result, unless the result is JSON."""
+        for line in () if self.json else lines:
+            self.out.print(escape_text(line))
 
     def show(self, table: Table) -> None:
         """Print a table of the result, unless the result is JSON."""
         if not self.json:
             self.out.print(table)
 
-    def remark(self, text: str) -> None:
-        """Print a line about the work on standard error."""
-        if not self.quiet:
-            self.err.print(f"[dim]{escape_text(text)}[/dim]")
+    def remark(self, *lines: str) -> None:
+        """Print lines about the work on standard error."""
+        for line in () if self.quiet else lines:
+            self.err.print(f"[dim]{escape_text(line)}[/dim]")
 
     def status(self, what: str) -> AbstractContextManager[Any]:
         """Show that work without a measure of progress goes on."""
@@ -83,6 +88,15 @@ class Screen:
         self.err.print(f"[red]mixnorm: {escape_text(line)}[/red]")
         with suppress(OSError):  # perhaps a full disk, which is the problem just printed
             self.print_json({"problem": line})
+
+
+def describe_command(command: Sequence[str]) -> dict[str, str]:
+    """Return the command, its time, and the version of this package."""
+    return {
+        "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "command": shlex.join(["mixnorm", *command]),
+        "version": __version__,
+    }
 
 
 def escape_text(text: str) -> str:

@@ -113,10 +113,8 @@ class SearchOutcome:
     seconds: float = 0.0
 
 
-def search_sizes(
-    data: TrainingTable, options: argparse.Namespace, screen: Screen, *, whole: bool
-) -> SearchOutcome:
-    """Measure all sizes on held-out rows, choose one, and fit it on all rows.
+class TableSearch:
+    """A search that measures all sizes on held-out rows, chooses one, and fits it on all rows.
 
     Parameters
     ----------
@@ -129,12 +127,9 @@ def search_sizes(
     whole : bool
         Whether the path on all rows continues beyond the chosen size.
     """
-    return _TableSearch(data, options, screen, whole).run()
 
-
-class _TableSearch:
     def __init__(
-        self, data: TrainingTable, options: argparse.Namespace, screen: Screen, whole: bool
+        self, data: TrainingTable, options: argparse.Namespace, screen: Screen, *, whole: bool
     ) -> None:
         _check_loss(options.loss, data.task)
         self.data, self.options, self.whole = data, options, whole

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 from typing import Any
 
@@ -13,18 +13,14 @@ from typing import Any
 _STOP_SIGNALS = ("SIGTERM", "SIGHUP")
 
 
-@contextmanager
-def signals_as_interrupts() -> Iterator[None]:
+def signals_as_interrupts() -> AbstractContextManager[None]:
     """Handle requests to stop like Ctrl-C within the block."""
-    with _handle_signals(signal.default_int_handler, _STOP_SIGNALS):
-        yield
+    return _handle_signals(signal.default_int_handler, _STOP_SIGNALS)
 
 
-@contextmanager
-def ignore_interrupts() -> Iterator[None]:
+def ignore_interrupts() -> AbstractContextManager[None]:
     """Ignore interrupts within the block, which should be short."""
-    with _handle_signals(signal.SIG_IGN, ("SIGINT", *_STOP_SIGNALS)):
-        yield
+    return _handle_signals(signal.SIG_IGN, ("SIGINT", *_STOP_SIGNALS))
 
 
 class Interrupts:
@@ -43,11 +39,9 @@ class Interrupts:
         self.requested = False
         self._waiting = False
 
-    @contextmanager
-    def record(self) -> Iterator[None]:
+    def record(self) -> AbstractContextManager[None]:
         """Record requests within the block instead of raising them."""
-        with _handle_signals(self._note, ("SIGINT", *_STOP_SIGNALS)):
-            yield
+        return _handle_signals(self._note, ("SIGINT", *_STOP_SIGNALS))
 
     @contextmanager
     def raise_at_once(self) -> Iterator[None]:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mixnorm import __version__
 from mixnorm._array import to_dense
 from mixnorm.cli.data import TrainingTable
-from mixnorm.cli.full import AllColumnsFit
-from mixnorm.cli.screen import format_error
+from mixnorm.cli.screen import describe_command, format_error
 from mixnorm.cli.search import NestedErrors, SearchOutcome
 from mixnorm.display import Feature, FullModel, Report
 from mixnorm.tables import TableModel, pluralize
@@ -183,17 +179,14 @@ def select_plain_parameters(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def collect_facts(
-    data: TrainingTable, found: SearchOutcome, command: Sequence[str], full: AllColumnsFit | None
+    data: TrainingTable, found: SearchOutcome, command: Sequence[str], full: FullModel | None
 ) -> dict[str, Any]:
     """Return how a model was made and its measured errors, as plain values."""
-    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     size = found.chosen
     rows = list_path_rows(data, found)
     model = TableModel(data.target, data.task, data.encoder, found.model)
     return {
-        "created": now,
-        "command": shlex.join(["mixnorm", *command]),
-        "version": __version__,
+        **describe_command(command),
         "table": data.name,
         "target": data.target,
         "task": data.task,
@@ -248,7 +241,7 @@ def make_report(
     data: TrainingTable,
     found: SearchOutcome,
     told: dict[str, Any],
-    full: AllColumnsFit | None,
+    full: FullModel | None,
     model_bytes: int,
 ) -> Report:
     """Return the HTML report of a model."""
@@ -282,7 +275,7 @@ def make_report(
         scatter=None if labels else np.column_stack(found.held_out),
         model_bytes=model_bytes,
         fit_seconds=found.seconds,
-        full=None if full is None else FullModel(*full),
+        full=full,
         members=None if told["replaced"] is None else tuple(told["replaced"]),
         n_folds=told["folds"],
     )

@@ -8,11 +8,12 @@ from typing import Any, Self
 import numpy as np
 
 from mixnorm._array import Array, device_of, is_numpy, namespace, to_numpy
+from mixnorm._chunks import blocks
 from mixnorm.data.base import BaseMatrix, ColumnSet, ColumnStatistics, positive_totals
 
 # Bytes of a block of rows: enough to stream from disk, and few enough for copies of the block to
 # stay in the cache (new memory costs more than the arithmetic).
-_BYTES_PER_BLOCK = 1 << 21
+_BYTES_PER_ROW_BLOCK = 1 << 21
 # The same for other libraries, mostly on a device, where many small steps cost more.
 _BYTES_PER_BLOCK_ON_DEVICE = 1 << 28
 # Curvatures are estimated on this many rows where there are at least twice as many.
@@ -33,13 +34,12 @@ class DenseMatrix(BaseMatrix):
     def blocks(self) -> Iterator[tuple[slice, Any]]:
         """Yield blocks of consecutive rows in the working dtype."""
         n, step = self.shape[0], self._rows_per_block
-        for start in range(0, n, step):
-            rows = slice(start, min(start + step, n))
+        for rows in blocks(n, step):
             yield rows, self._convert(self._X[rows, :])
 
     @property
     def _rows_per_block(self) -> int:
-        size = _BYTES_PER_BLOCK if is_numpy(self._X) else _BYTES_PER_BLOCK_ON_DEVICE
+        size = _BYTES_PER_ROW_BLOCK if is_numpy(self._X) else _BYTES_PER_BLOCK_ON_DEVICE
         return max(1, size // max(1, 8 * self.shape[1]))
 
     def columns(self, index: np.ndarray) -> DenseColumns:
@@ -60,9 +60,8 @@ class DenseMatrix(BaseMatrix):
         if X.dtype == self.dtype and X.flags.f_contiguous:
             return np.asarray(X.T[np.asarray(index)])
         rows = np.empty((len(index), self.shape[0]), dtype=self.dtype)
-        step = max(1, _BYTES_PER_BLOCK // max(1, X.itemsize * self.shape[1]))
-        for start in range(0, self.shape[0], step):
-            block = slice(start, start + step)
+        step = max(1, _BYTES_PER_ROW_BLOCK // max(1, X.itemsize * self.shape[1]))
+        for block in blocks(self.shape[0], step):
             rows[:, block] = X[block, index].T
         return rows
 
@@ -192,8 +191,7 @@ class DenseMatrix(BaseMatrix):
         step = _LARGEST_UNPACKED_PRODUCT // (d * k)
         by_sample = np.ascontiguousarray(residual)
         total = np.zeros((d, k), dtype=self.dtype, order="F")
-        for start in range(0, X.shape[0], step):
-            block = slice(start, start + step)
+        for block in blocks(X.shape[0], step):
             total = gemm(
                 1.0, X[block].T, by_sample[block].T, beta=1.0, c=total, trans_b=1, overwrite_c=1
             )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import Array, ArrayLike, device_of, namespace, to_numpy
+from mixnorm._chunks import blocks
 from mixnorm._numbers import check_number
 from mixnorm.datasets.deform import check_images, deform
 
@@ -15,7 +16,7 @@ _LARGEST_SLOPE = 1.0
 # The range of heights that users may give, in pixels.
 _SMALLEST_HEIGHT, _LARGEST_HEIGHT = 1e-6, 1e6
 # The largest factor by which an image is stretched or shrunk.
-_LARGEST_STRETCH = 2.0
+_LARGEST_IMAGE_STRETCH = 2.0
 # The number of pixels whose moments are computed at a time.
 _PIXELS_PER_BLOCK = 1 << 25
 
@@ -73,8 +74,7 @@ def deslant_images(images: ArrayLike, *, height: float | None = None) -> Any:
     out = xp.empty(images.shape, dtype=images.dtype, device=device_of(images))
     still = np.zeros((n_rows, 0)), np.zeros((0, n_columns))
     step = max(1, _PIXELS_PER_BLOCK // (n_rows * n_columns))
-    for start in range(0, n_images, step):
-        rows = slice(start, min(start + step, n_images))
+    for rows in blocks(n_images, step):
         maps = _compute_maps(images[rows, :, :], height)
         waves = np.zeros((len(maps), 2, 0, 0), dtype=np.float32)
         out[rows, :, :] = deform(images[rows, :, :], maps, waves, *still)
@@ -106,7 +106,7 @@ def _compute_maps(images: Array, tall: float | None) -> np.ndarray:
     stretch = np.ones(n_images)
     if tall is not None:
         stretch = np.sqrt(np.where(spread_y > 1e-6, spread_y, tall**2)) / tall
-        stretch = np.clip(stretch, 1.0 / _LARGEST_STRETCH, _LARGEST_STRETCH)
+        stretch = np.clip(stretch, 1.0 / _LARGEST_IMAGE_STRETCH, _LARGEST_IMAGE_STRETCH)
     middle = 0.5 * (height - 1)
     maps = np.zeros((n_images, 2, 3))
     maps[:, 0, 0], maps[:, 1, 1] = stretch, 1.0

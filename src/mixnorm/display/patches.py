@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from mixnorm._array import Array, ArrayLike, MatrixLike, is_foreign, is_sparse, namespace, to_numpy
+from mixnorm._array import ArrayLike, MatrixLike, is_foreign, is_sparse, namespace, to_numpy
 from mixnorm._numbers import check_count
 from mixnorm.display.path import require_matplotlib
 from mixnorm.models import PathModel
@@ -139,7 +139,8 @@ class PatchDisplay:
         unit = "weight"
         if X is not None:
             table = _as_rows(X, pool.shape)
-            largest = [_find_largest_response(member, table, atom) for member, atom, _ in found]
+            responses = [member.evaluate(table, [atom]) for member, atom, _ in found]
+            largest = [np.max(to_numpy(part), initial=0.0) for part in responses]
             weights, unit = weights * np.asarray(largest)[:, None], "weight of the largest response"
             image = _average(table) if image is None else image
         display = cls(
@@ -277,10 +278,6 @@ def _as_rows(X: MatrixLike, shape: tuple[int, int]) -> Any:
     rows: Any = X if is_foreign(X) or is_sparse(X) else np.asarray(X)
     _check_pixels("X", rows.shape[1:], shape)
     return rows if len(rows.shape) == 2 else namespace(rows).reshape(rows, (rows.shape[0], -1))
-
-
-def _find_largest_response(pool: Patches, table: Array, atom: Any) -> float:
-    return float(np.max(to_numpy(pool.evaluate(table, [atom])), initial=0.0))
 
 
 def _average(table: Any) -> np.ndarray:

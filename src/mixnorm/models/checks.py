@@ -34,6 +34,13 @@ def check_finite(array: Any, shape: tuple[int, ...], dtype: Any, what: str) -> N
         raise ValueError(f"{what} must be a finite array of {np.dtype(dtype)} of shape {shape}")
 
 
+def check_whole(array: Any, shape: tuple[int, ...], below: float, what: str) -> None:
+    """Raise unless an array has this shape and whole numbers from zero up, below a bound."""
+    sound = isinstance(array, np.ndarray) and array.dtype.kind == "i" and array.shape == shape
+    if not sound or (array.size and not 0 <= array.min() <= array.max() < below):
+        raise ValueError(f"{what} must be an array of shape {shape} of whole numbers below {below}")
+
+
 def check_positive(value: object, what: str) -> None:
     """Raise unless ``value`` is a float above zero and finite."""
     if type(value) is not float or not 0.0 < value < math.inf:

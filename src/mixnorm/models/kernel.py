@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mixnorm._linear import even_ties, linear_scores
+from mixnorm._linear import add_products, even_ties
 from mixnorm.kernels import FittedBank
-from mixnorm.models.checks import check_floats
+from mixnorm.models.checks import check_floats, check_whole
 from mixnorm.models.inputs import Inputs
 from mixnorm.models.outputs import ClassOutputs, NumberOutputs
 
@@ -56,13 +57,9 @@ class KernelModelBase:
     ) -> None:
         """Raise unless support and bank fit the model; any number of rows if that is None."""
         self.inputs.check(1, max_bytes)
-        support, bank, width = self.support, self.bank, self.inputs.n_features
-        whole = isinstance(support, np.ndarray) and support.dtype.kind == "i"
-        if not whole or support.shape != (n_support,) or np.min(support, initial=0) < 0:
-            raise ValueError(f"support_ must be {n_support} whole numbers, none negative")
+        bank, width = self.bank, self.inputs.n_features
+        check_whole(self.support, (n_support,), width if bank is None else math.inf, "support_")
         if bank is None:
-            if np.max(support, initial=0) >= width:
-                raise ValueError("support_ is not within the training rows")
             return
         if bank.n_kernels != n_kernels:
             raise ValueError(f"the bank must have {n_kernels} kernels")
@@ -97,38 +94,37 @@ class KernelModel(KernelModelBase):
 
         They are in double precision, so that they hardly depend on the other rows of ``X``.
         """
-        return self._finish(*self.sums(X))
+        found = self._products(X)
+        return self._finish(found[:, :-1], found[:, -1])
 
-    def sums(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums behind the scores, and for each row the largest sum of magnitudes."""
+    def _products(self, X: Any) -> np.ndarray:
+        """Return the sums behind the scores, and a last column with the sums of magnitudes."""
         if self.bank is None:
-            K = X.combine(self.kernel_weights, columns=self.support, dtype=np.float64)
-            return products_and_sizes(K, self.dual_coef)
-        parts = [self._sums_of_rows(self.bank, rows) for rows in split_rows(X)]
-        sums, sizes = zip(*parts, strict=True)
-        return np.concatenate(sums), np.concatenate(sizes)
+            return self._multiply(
+                X.combine(self.kernel_weights, columns=self.support, dtype=np.float64)
+            )
+        return np.concatenate([self._products_of_rows(self.bank, rows) for rows in split_rows(X)])
 
-    def _sums_of_rows(self, bank: FittedBank, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _products_of_rows(self, bank: FittedBank, X: Any) -> np.ndarray:
         if self.features is None:
-            K = bank.combine(X, self.kernel_weights, dtype=np.float64)
-            return products_and_sizes(K, self.dual_coef)
+            return self._multiply(bank.combine(X, self.kernel_weights, dtype=np.float64))
         which = np.flatnonzero(self.kernel_weights > 0.0).tolist()
         if len(which) == 0:
-            return np.zeros((X.shape[0], self.dual_coef.shape[1])), np.zeros(X.shape[0])
-        found = bank.feature_products(X, which, self.features)
-        return found[:, :-1], found[:, -1]
+            return np.zeros((X.shape[0], self.dual_coef.shape[1] + 1))
+        return bank.feature_products(X, which, self.features)
+
+    def _multiply(self, K: np.ndarray) -> np.ndarray:
+        found = np.zeros((len(K), self.dual_coef.shape[1] + 1))
+        add_products(found, K, self.dual_coef)
+        return found
 
     def cost(self) -> dict[str, int]:
         """Return kernels, support vectors, numbers stored, and multiplications for a row."""
         n_support = len(self.support)
         if self.bank is None:
-            used = int(np.count_nonzero(self.kernel_weights))
-            return {
-                "kernels": used,
-                "support": n_support,
-                "floats": int(self.dual_coef.size) + used,
-                "multiplications": n_support * (used + self.dual_coef.shape[1]),
-            }
+            n = int(np.count_nonzero(self.kernel_weights))
+            sizes = {"floats": n, "multiplications": n_support * n}
+            return add_table_cost({"kernels": n, "support": n_support, **sizes}, self.dual_coef)
         coef = self.dual_coef if self.features is None else self.features
         return add_table_cost(self.bank.cost(self.kernel_weights, n_support), coef)
 
@@ -159,15 +155,6 @@ def split_rows(X: Any) -> Iterator[Any]:
     rows = getattr(X, "iloc", X)
     for start in range(0, X.shape[0], _ROWS_COMPARED):
         yield rows[start : start + _ROWS_COMPARED]
-
-
-def products_and_sizes(K: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``K @ table``, and for each row the largest sum of magnitudes in it.
-
-    Overwrites ``K``.
-    """
-    found = linear_scores(K, table, np.zeros(1))
-    return found, np.abs(K, out=K) @ np.max(np.abs(table), axis=1, initial=0.0)
 
 
 def add_table_cost(cost: dict[str, int], table: np.ndarray) -> dict[str, int]:

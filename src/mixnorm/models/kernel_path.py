@@ -9,14 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from mixnorm._linear import add_products
 from mixnorm.kernels import KernelStack
 from mixnorm.models.checks import check_floats
-from mixnorm.models.kernel import (
-    KernelModelBase,
-    add_table_cost,
-    products_and_sizes,
-    split_rows,
-)
+from mixnorm.models.kernel import KernelModelBase, add_table_cost, split_rows
 from mixnorm.models.path import Path
 
 
@@ -167,22 +163,18 @@ class KernelPathModel(KernelModelBase):
         found = np.zeros((X.shape[0], blocks[0].shape[1] + 1))
         for kernel, block in zip(self.selected, blocks, strict=False):
             K = X.matrices[kernel][:, self.support].astype(np.float64)
-            scores, sizes = products_and_sizes(K, block)
-            found[:, :-1] += scores
-            found[:, -1] += sizes
+            add_products(found, K, block)
         return found
 
     def _side_by_side(self, sizes: Sequence[int]) -> list[np.ndarray]:
         """Return each kernel's tables after several numbers of rounds, side by side."""
         n, k = self.path.terms.shape[1:]
-        blocks = [np.zeros((n, k * len(sizes))) for _ in range(max(1, len(self.selected)))]
+        blocks = np.zeros((max(1, len(self.selected)), n, k * len(sizes)))
         for place, size in enumerate(sizes):
-            tables = self.path.blocks(size) if size else []
-            for block, table in zip(
-                blocks, tables, strict=False
-            ):  # a prefix: kernels stay in order
-                block[:, place * k : (place + 1) * k] = table
-        return blocks
+            if size:  # a prefix: kernels stay in order
+                tables = self.path.blocks(size)
+                blocks[: len(tables), :, place * k : (place + 1) * k] = tables
+        return list(blocks)
 
     def truncate(self, size: int) -> Self:
         """Return the model after ``size`` rounds, with the kernels that it needs."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from mixnorm._array import MatrixLike
 from mixnorm._linear import linear_scores
-from mixnorm.models.checks import check_floats
+from mixnorm.models.checks import check_floats, check_whole
 from mixnorm.models.inputs import Inputs
 from mixnorm.models.outputs import ClassOutputs, NumberOutputs, TaskOutputs
 from mixnorm.pools import Cost
@@ -78,9 +78,6 @@ class LinearModel:
             raise ValueError("the intercept must be finite")
         self.inputs.check(n_scores, max_bytes)
         self.outputs.check(n_scores)
-        features = self.features
-        if features.dtype != np.intp or features.shape != (n_used,):
-            raise ValueError(f"support_ must be an array of {n_used} whole numbers")
-        inside = n_used == 0 or (features[0] >= 0 and features[-1] < n_features)
-        if not inside or np.any(np.diff(features) <= 0):
-            raise ValueError(f"support_ must rise, within {n_features} features")
+        check_whole(self.features, (n_used,), n_features, "support_")
+        if np.any(np.diff(self.features) <= 0):
+            raise ValueError("support_ must rise")

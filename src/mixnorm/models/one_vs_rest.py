@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, zip_longest
 from typing import Any, Self
 
 import numpy as np
@@ -68,7 +69,8 @@ class OneVsRestModel:
     @property
     def atoms(self) -> list[Any]:
         """Different atoms: the first of each class, then the second of each, ..."""
-        return _in_turns([path.support(self.size) for path in self.paths])
+        supports = zip_longest(*(path.support(self.size) for path in self.paths))
+        return [atom for atom in dict.fromkeys(chain.from_iterable(supports)) if atom is not None]
 
     @cached_property
     def selected(self) -> np.ndarray:
@@ -81,8 +83,7 @@ class OneVsRestModel:
         """One row per round: the feature of every class, how many are used, loss and seconds."""
         curves = [model.curve for model in self.members]
         features = [_pad(curve["feature"].tolist(), self.size, None) for curve in curves]
-        chosen = np.empty(self.size, dtype=object)
-        chosen[:] = list(zip(*features, strict=True))
+        chosen = np.fromiter(zip(*features, strict=True), dtype=object, count=self.size)
         # A path that has ended keeps its loss, and takes no more time.
         losses = [[model.null_loss, *model.curve["loss"]] for model in self.members]
         losses = [_pad(curve, self.size + 1, curve[-1])[1:] for curve in losses]
@@ -149,12 +150,6 @@ class OneVsRestModel:
             raise ValueError(f"there must be {n_paths} paths for {len(classes)} classes")
         for model in self.members:
             model.check(max_bytes // n_paths)
-
-
-def _in_turns(supports: Sequence[Sequence[Hashable]]) -> list[Any]:
-    longest = max(map(len, supports))
-    turns = (support[at] for at in range(longest) for support in supports if at < len(support))
-    return list(dict.fromkeys(turns))
 
 
 def _pad(values: list[Any], length: int, filler: object) -> list[Any]:

@@ -232,9 +232,7 @@ def _column(labels: list[Any]) -> np.ndarray:
     """Return labels as one column: whole numbers as such, all others as objects."""
     if all(isinstance(label, int) for label in labels):
         return np.asarray(labels, dtype=np.intp)
-    column = np.empty(len(labels), dtype=object)
-    column[:] = labels
-    return column
+    return np.fromiter(labels, dtype=object, count=len(labels))
 
 
 def _check_support(step: Round, n_columns: int) -> None:

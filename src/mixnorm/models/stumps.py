@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from mixnorm._array import Array, is_sparse
-from mixnorm.models.checks import check_finite
+from mixnorm.models.checks import check_finite, check_whole
 from mixnorm.models.inputs import Inputs
 from mixnorm.models.outputs import ClassOutputs
 from mixnorm.pools import Cost
@@ -165,13 +165,11 @@ class StumpModel:
     def _check_round(self, step: StumpRound) -> None:
         n_outputs, n_features = self.path.n_outputs, self.inputs.n_features
         check_finite(step.constants, (n_outputs,), np.float64, "constants")
-        check_finite(step.subset, (len(step.subset),), np.intp, "subset")
+        check_whole(step.subset, (len(step.subset),), n_outputs, "the classes of a round")
         if type(step.feature) is not int or not 0 <= step.feature < n_features:
             raise ValueError(f"a round uses a column outside the {n_features} columns")
         if len(step.subset) == 0 or step.subset.tolist() != sorted(set(step.subset.tolist())):
             raise ValueError("a round is shared by no class, or by one of them twice")
-        if step.subset[0] < 0 or step.subset[-1] >= n_outputs:
-            raise ValueError(f"a round is shared by classes beyond the {n_outputs} scores")
         if np.any(step.constants[step.subset] != 0.0):
             raise ValueError("a class that shares a stump has a constant too")
         numbers = (step.threshold, step.a, step.b, step.error, step.loss, step.seconds)

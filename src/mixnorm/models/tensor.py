@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from mixnorm.kernels import FeatureExpansion, PairExpansion, TensorExpansion, TensorKernel
-from mixnorm.models.checks import check_floats, check_positive
+from mixnorm.models.checks import check_floats, check_positive, check_whole
 from mixnorm.models.inputs import Inputs
 from mixnorm.models.outputs import BinaryOutputs, NumberOutputs
 
@@ -100,7 +99,7 @@ class TensorModel:
         check_floats(found.alpha, (len(found.columns), n_scores), "the dual variables")
         if isinstance(found, PairExpansion):
             check_floats(found.coef, (None, n_scores), "the coefficients of pairs")
-            _check_whole(found.pairs, (2, len(found.coef)), len(found.columns), "the pairs")
+            check_whole(found.pairs, (2, len(found.coef)), len(found.columns), "the pairs")
 
 
 def apply_frame(X: np.ndarray, frame: np.ndarray) -> np.ndarray:
@@ -116,14 +115,7 @@ def _check_features(found: FeatureExpansion, n_scores: int, columns: int, width:
         if not kernel.has_products:
             raise ValueError("features of your own have no exponents")
         shape = (len(found.weights), columns)
-        _check_whole(found.exponents, shape, 2**15, "the exponents")
+        check_whole(found.exponents, shape, 2**15, "the exponents")
         kernel.log_rho(np.zeros(1))
     elif not kernel.finite or kernel.n_features(width) != len(found.weights):
         raise ValueError("there must be a weight for every feature of the kernel")
-
-
-def _check_whole(array: Any, shape: tuple[int, ...], below: int, what: str) -> None:
-    """Raise unless an array has this shape and whole numbers from zero up, below a bound."""
-    sound = isinstance(array, np.ndarray) and array.dtype.kind == "i" and array.shape == shape
-    if not sound or (array.size and not 0 <= array.min() <= array.max() < below):
-        raise ValueError(f"{what} must be an array of shape {shape} of whole numbers below {below}")

@@ -401,21 +401,6 @@ def check_numpy(X: MatrixLike, name: str) -> None:
         )
 
 
-def check_whole(
-    value: Any, name: str, least: int = 1, most: int | None = None, other: str = ""
-) -> None:
-    """Raise unless ``value`` is a whole number in its range.
-
-    ``name`` is that of class and parameter, ``"Pieces(n_radii"`` for example; ``other`` names
-    values that are also allowed, ``" or None"`` for example.
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name}={value!r}) must be a whole number{other}.")
-    if value < least or (most is not None and value > most):
-        allowed = f"at least {least}" if most is None else f"between {least} and {most}"
-        raise ValueError(f"{name}={value!r}) must be {allowed}{other}.")
-
-
 def cluster_centres(
     rows: np.ndarray, weight: np.ndarray, n_clusters: int, rng: np.random.RandomState
 ) -> np.ndarray:

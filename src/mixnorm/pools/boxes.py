@@ -12,6 +12,7 @@ import numpy as np
 
 from mixnorm._array import Array, to_dense
 from mixnorm._chunks import chunks
+from mixnorm._numbers import check_count
 from mixnorm._threads import threads_for
 from mixnorm.pools.base import (
     Cost,
@@ -20,7 +21,6 @@ from mixnorm.pools.base import (
     Offers,
     Pool,
     PoolData,
-    check_whole,
     working_dtype,
 )
 from mixnorm.pools.scorers import BoxScorer, Scorer, group_boxes
@@ -88,7 +88,7 @@ class Boxes(Pool):
     def _bound(self, data: PoolData) -> PreparedBoxes:
         """Find the thresholds, and sort rows into bins."""
         for name in ("depth", "max_bins", "beam"):
-            check_whole(getattr(self, name), f"Boxes({name}")
+            check_count(f"Boxes: {name}", getattr(self, name))
         return PreparedBoxes(self, data)
 
     def evaluate(self, X: Array, atoms: Sequence[Atom]) -> np.ndarray:

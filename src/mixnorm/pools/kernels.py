@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mixnorm._array import Array
+from mixnorm._chunks import blocks
 from mixnorm.kernels import Grams, Sketch, pivoted_factor
 from mixnorm.pools.base import Excluded, Inputs, Offers, PreparedPool
 
@@ -107,8 +108,7 @@ class KernelPool(PreparedPool):
             return np.asarray(np.sqrt(np.maximum(self.grams.energies(residual), 0.0)))
         found = np.empty(len(which))
         room = max(1, 2**22 // max(1, residual.size))
-        for start in range(0, len(which), room):
-            some = slice(start, start + room)
+        for some in blocks(len(which), room):
             products = np.asarray(
                 self.grams.products(residual, which[some].tolist()), dtype=np.float64
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from mixnorm._array import Array
 from mixnorm._params import Parameters
@@ -59,8 +59,25 @@ def bind(pool: Any, X: Array, **options: Any) -> PreparedPool:
     return prepared
 
 
+class _Adapter:
+    """Base of adapters, which take what they may from the user's object where it has that."""
+
+    own: Any
+    may_have: ClassVar[set[str]]
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in type(self).may_have and _has(self.own, name):
+            return getattr(self.own, name)
+        return super().__getattribute__(name)
+
+    @property
+    def given(self) -> Any:
+        """The user's object."""
+        return self.own
+
+
 @dataclass(repr=False)
-class OwnPool(Pool):
+class OwnPool(_Adapter, Pool):
     """Adapter that makes a user's object a pool.
 
     Parameters
@@ -70,19 +87,10 @@ class OwnPool(Pool):
     """
 
     own: Any
-
-    def __getattribute__(self, name: str) -> Any:
-        if name in _POOL_MAY_HAVE and _has(self.own, name):
-            return getattr(self.own, name)
-        return super().__getattribute__(name)
+    may_have: ClassVar[set[str]] = _POOL_MAY_HAVE
 
     def __repr__(self) -> str:
         return repr(self.own)
-
-    @property
-    def given(self) -> Any:
-        """The user's object."""
-        return self.own
 
     def prepare(self, X: Array, *, random_state: Any = None, **options: Any) -> Any:
         """Bind the pool to data, with the ``random_state`` if it accepts one."""
@@ -92,7 +100,7 @@ class OwnPool(Pool):
         return self.own.prepare(X, **options)
 
 
-class OwnPrepared(PreparedPool):
+class OwnPrepared(_Adapter, PreparedPool):
     """Adapter that makes a user's object a pool bound to data.
 
     Parameters
@@ -101,19 +109,11 @@ class OwnPrepared(PreparedPool):
         The object, with ``top``, ``columns``, and some of the other methods.
     """
 
+    may_have: ClassVar[set[str]] = _PREPARED_MAY_HAVE
+
     def __init__(self, own: Any) -> None:
         self.own = own
         self.pool = getattr(own, "pool", None)
-
-    def __getattribute__(self, name: str) -> Any:
-        if name in _PREPARED_MAY_HAVE and _has(self.own, name):
-            return getattr(self.own, name)
-        return super().__getattribute__(name)
-
-    @property
-    def given(self) -> Any:
-        """The user's object."""
-        return self.own
 
     @property
     def priced(self) -> bool:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
 from mixnorm._array import Array, to_dense
-from mixnorm._chunks import chunk_size, chunks
+from mixnorm._chunks import blocks, chunk_size, chunks
 from mixnorm._distinct import draw_rows, find_distinct_rows
 from mixnorm._linear import linear_scores
+from mixnorm._numbers import check_count
 from mixnorm._threads import threads_for
 from mixnorm.pools.base import (
     ROUNDING_OF_SHARES,
@@ -24,9 +25,8 @@ from mixnorm.pools.base import (
     PoolData,
     PreparedPool,
     best_of_each,
-    best_places,
+    best_offers,
     check_numpy,
-    check_whole,
     cluster_centres,
     working_dtype,
 )
@@ -98,8 +98,8 @@ class Pieces(Pool):
 
     def _bound(self, data: PoolData) -> PreparedPieces:
         """Find centres and radii, and sort rows into rings."""
-        check_whole(self.n_centers, "Pieces(n_centers")
-        check_whole(self.n_radii, "Pieces(n_radii", most=_MOST_RADII)
+        check_count("Pieces: n_centers", self.n_centers)
+        check_count("Pieces: n_radii", self.n_radii, most=_MOST_RADII)
         by_column = _by_column(data.X)
         rows = by_column if data.used.all() else by_column[:, data.used]
         _check_sizes(rows)
@@ -218,9 +218,8 @@ class PreparedPieces(PreparedPool):
         self._radii = np.empty((n_centres, n_radii))
         largest = np.empty((n_centres, n_radii + 1, self._table.shape[1]), dtype=self._dtype)
         step = max(1, _DISTANCES // n_samples)
-        for start in range(0, n_centres, step):
-            part = slice(start, min(start + step, n_centres))
-            distances = np.empty((part.stop - start, n_samples))
+        for part in blocks(n_centres, step):
+            distances = np.empty((part.stop - part.start, n_samples))
             with threads_for(distances.size * len(rows)):
                 for some in chunks(len(distances), rows.size, parallel=True):
                     squared_distances(rows, centres[part][some], distances[some])
@@ -240,21 +239,20 @@ class PreparedPieces(PreparedPool):
     ) -> Offers:
         """Return the ``m`` pieces with the largest gradients, with their scores, best first."""
         scores = self._scores(residual, rule, exclude, inputs).reshape(-1)
-        return self._offers_at(best_places(scores, m), scores)
+        return best_offers(scores, m, self._atom_at)
 
     def shortlist(
         self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the best pieces of the ``m`` best centres, best first."""
         scores = self._scores(residual, rule, exclude, inputs)
-        return self._offers_at(best_of_each(scores, m), scores.reshape(-1))
+        places, scores = best_of_each(scores, m), scores.reshape(-1)
+        return [(self._atom_at(place), float(scores[place])) for place in places]
 
-    def _offers_at(self, places: Iterable[int], scores: np.ndarray) -> Offers:
-        balls = [(place, *divmod(place, self._radii.shape[1])) for place in places]
-        return [
-            ((self._centres[centre], float(self._radii[centre, ball])), float(scores[place]))
-            for place, centre, ball in balls
-        ]
+    def _atom_at(self, place: int) -> Atom:
+        """Return the ball at a place of the flat scores."""
+        centre, ball = divmod(place, self._radii.shape[1])
+        return self._centres[centre], float(self._radii[centre, ball])
 
     def _scores(self, residual: Array, rule: str, exclude: Excluded, inputs: Inputs) -> np.ndarray:
         """Return the scores by centre and radius, zero for pieces that are excluded."""

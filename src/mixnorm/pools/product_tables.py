@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from mixnorm._chunks import chunks
+from mixnorm._chunks import blocks, chunks
 from mixnorm._threads import threads_for
 from mixnorm.data import Matrix, SparseMatrix
 
@@ -77,8 +77,7 @@ class DenseFeatures(_Reduced):
         d = len(self._Z)
         mean = self._Z @ share if centred else np.zeros(d)
         fourth, third, second = (np.zeros((d, d)) for _ in range(3))
-        for start in range(0, self._Z.shape[1], _SAMPLES_PER_PRODUCT):
-            part = slice(start, start + _SAMPLES_PER_PRODUCT)
+        for part in blocks(self._Z.shape[1], _SAMPLES_PER_PRODUCT):
             rest = self._Z[:, part] - mean[:, None]
             weighted, squares = rest * share[part], rest * rest
             second += weighted @ rest.T
@@ -131,8 +130,7 @@ def _block_norms(
     for output in range(0, len(outputs), together):
         weights = outputs[output : output + together]
         gradient = np.zeros((len(weights) * len(block), len(rest)), dtype=Z.dtype)
-        for start in range(0, Z.shape[1], _SAMPLES_PER_PRODUCT):
-            part = slice(start, start + _SAMPLES_PER_PRODUCT)
+        for part in blocks(Z.shape[1], _SAMPLES_PER_PRODUCT):
             stacked = weights[:, None, part] * block[None, :, part]
             gradient += stacked.reshape(len(gradient), -1) @ rest[:, part].T
         gradient = gradient.reshape(len(weights), len(block), len(rest))
@@ -175,12 +173,11 @@ class SparseFeatures(_Reduced):
         mean, square = X.T @ share, squares.T @ share
         parts = []
         step = max(1, _SUMS_PER_BLOCK // max(1, d))
-        for start in range(0, d, step):
-            block = slice(start, min(start + step, d))
+        for block in blocks(d, step):
             variance = _weighted_products(squares, block, share)
             if centred:
                 variance -= _weighted_products(X, block, share) ** 2
-            parts += [row[start + i :] for i, row in enumerate(variance)]
+            parts += [row[block.start + i :] for i, row in enumerate(variance)]
         upper = np.concatenate(parts or [np.empty(0)])
         columns = square - mean**2 if centred else square
         return np.sqrt(np.maximum(columns, 0.0)), np.sqrt(np.maximum(upper, 0.0))

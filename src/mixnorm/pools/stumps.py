@@ -11,6 +11,7 @@ import numpy as np
 
 from mixnorm._array import Array, is_sparse, to_dense
 from mixnorm._chunks import chunks
+from mixnorm._numbers import check_count
 from mixnorm.pools.base import (
     ROUNDING_OF_SHARES,
     Cost,
@@ -21,7 +22,6 @@ from mixnorm.pools.base import (
     PoolData,
     PreparedPool,
     best_offers,
-    check_whole,
     working_dtype,
 )
 from mixnorm.pools.scorers import Scorer, StumpScorer, for_compiled
@@ -71,7 +71,7 @@ class Stumps(Pool):
     def _bound(self, data: PoolData) -> PreparedStumps:
         """Find the thresholds, and sort rows into bins."""
         if self.max_bins is not None:
-            check_whole(self.max_bins, "Stumps(max_bins", other=" or None")
+            check_count("Stumps: max_bins", self.max_bins, other=" or None")
         most = self.max_bins if np.count_nonzero(data.used) > _ROWS_FOR_QUANTILES else None
         return PreparedStumps(data, most)
 

@@ -109,16 +109,15 @@ def _check_first_line(line: bytes, name: str) -> None:
     if match is None:
         raise ModelFileError(f"{name} {_describe_foreign(line)}")
     version = int(match[1])
+    if version == FORMAT:
+        return
+    writer, remedy = "an older", "Fit the model again and save it, or load it with that version."
     if version > FORMAT:
-        raise ModelFileError(
-            f"{name} has format {version} and was written by a newer mixnorm; this one reads "
-            f"format {FORMAT}. Upgrade with `pip install --upgrade mixnorm`."
-        )
-    if version < FORMAT:
-        raise ModelFileError(
-            f"{name} has format {version} and was written by an older mixnorm; this one reads "
-            f"format {FORMAT}. Fit the model again and save it, or load it with that version."
-        )
+        writer, remedy = "a newer", "Upgrade with `pip install --upgrade mixnorm`."
+    raise ModelFileError(
+        f"{name} has format {version} and was written by {writer} mixnorm; this one reads format "
+        f"{FORMAT}. {remedy}"
+    )
 
 
 def _describe_foreign(line: bytes) -> str:

@@ -107,9 +107,7 @@ class Decoder:
     def _objects(self, content: object) -> np.ndarray:
         shape, items = _parts(content, "shape", "items")
         found = [self.value(item) for item in _expect(list, items)]
-        array = np.empty(len(found), dtype=object)
-        for place, item in enumerate(found):  # a slice would look into the items
-            array[place] = item
+        array = np.fromiter(found, dtype=object, count=len(found))  # does not look into the items
         return array.reshape(check_shape(shape))
 
     def _scalar(self, content: object) -> np.generic:

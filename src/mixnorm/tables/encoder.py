@@ -13,7 +13,7 @@ import numpy as np
 from mixnorm.exceptions import TableError
 from mixnorm.tables.columns import CategoryColumn, ColumnPlan, DateColumn, Gaps, NumberColumn
 from mixnorm.tables.marks import detect_decimal_mark, restyle_columns, sample_texts
-from mixnorm.tables.names import ColumnName, NumberName
+from mixnorm.tables.names import ColumnName, NumberName, format_date
 from mixnorm.tables.plan import plan_column
 from mixnorm.tables.words import join_names, pluralize
 
@@ -385,13 +385,12 @@ def describe_encoding(
         for plan in encoder.columns
         if isinstance(plan, CategoryColumn)
     ]
-    if grouped:
-        how = "each counted as one feature" if together else "each level one column"
-        notes.append(f"Categories, {how}: {join_names(grouped)}.")
     dates = [describe_date(plan) for plan in encoder.columns if isinstance(plan, DateColumn)]
-    if dates:
-        how = "each counted as one feature" if together else "as days and cycles"
-        notes.append(f"Dates, {how}: {join_names(dates)}.")
+    apart = ("Categories", grouped, "each level one column"), ("Dates", dates, "as days and cycles")
+    for what, names, how in apart:
+        if names:
+            how = "each counted as one feature" if together else how
+            notes.append(f"{what}, {how}: {join_names(names)}.")
     filled = [
         f"{plan.name} ({gaps[plan.name].missing}, {_describe_fill(plan)})"
         for plan in encoder.columns
@@ -417,8 +416,7 @@ def _describe_fill(plan: ColumnPlan) -> str:
     if isinstance(plan, NumberColumn):
         return f"filled with the median {plan.fill:g}"
     if isinstance(plan, DateColumn):
-        day = np.datetime64(int(plan.fill), "s").astype("datetime64[D]")
-        return f"filled with the median {day}"
+        return f"filled with the median {format_date(plan.fill, timed=False)}"
     return "a level of their own"
 
 

@@ -29,7 +29,7 @@ _UNPACKERS: dict[str, Callable[[], Any]] = {
 }
 
 
-class Lines:
+class Lines(AbstractContextManager["Lines"]):
     r"""The lines of a source, read as they arrive.
 
     Each read takes what a single system call returns, so that a slow writer to a pipe is followed
@@ -94,9 +94,6 @@ class Lines:
         self._digest = hashlib.sha256()
         self._blocks = self._split()
 
-    def __enter__(self) -> Lines:
-        return self
-
     def __exit__(self, *error: object) -> None:
         self.close()
 
@@ -138,7 +135,7 @@ class Lines:
     def _split(self) -> Iterator[list[bytes]]:
         """Yield the lines of each block that ends at least one."""
         parts: list[bytes] = []
-        for block in _as_utf8(self._read_unpacked(), self.name):
+        for block in as_utf8(self._read_unpacked(), self.name):
             lines = block.split(b"\n")
             parts.append(lines[0])
             if len(lines) == 1:
@@ -213,7 +210,7 @@ def _unpack(blocks: Iterator[bytes], unpacker: Callable[[], Any]) -> Iterator[by
         raise EOFError("it ends too early")
 
 
-def _as_utf8(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
+def as_utf8(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
     """Yield blocks in UTF-8 without a byte order mark."""
     head, blocks = _peek(blocks)
     if sniff.detect_encoding(head[:2]) != "utf-16":

@@ -11,7 +11,7 @@ import numpy as np
 from mixnorm.exceptions import TableError
 from mixnorm.models import PathModel
 from mixnorm.tables.columns import Gaps, NumberColumn
-from mixnorm.tables.encoder import SparseEncoder, TableEncoder, check_readable
+from mixnorm.tables.encoder import SparseEncoder, TableEncoder, check_readable, describe_unreadable
 from mixnorm.tables.table import SparseTable, Table
 from mixnorm.tables.target import Task, find_column
 from mixnorm.tables.words import join_names, pluralize
@@ -161,10 +161,11 @@ class TableModel:
         rows = sum(map(len, values))
         self._check_readable(gaps, rows)
         notes = self._describe_columns(table) + _describe_gaps(gaps, rows)
-        if not values:
-            return self._predict_nothing(notes)
-        chances = np.concatenate(probabilities) if probabilities else None
-        return Predictions(np.concatenate(values), chances, notes)
+        nothing, chances = np.empty(0), None
+        if self.classes is not None:
+            nothing, none = self.classes[:0], np.empty((0, len(self.classes)))
+            chances = np.concatenate(probabilities or [none])
+        return Predictions(np.concatenate(values or [nothing]), chances, notes)
 
     def _check_readable(self, gaps: dict[str, Gaps], rows: int) -> None:
         """Raise if most entries of a column cannot be read."""
@@ -172,12 +173,6 @@ class TableModel:
             gap = gaps.get(plan.name)
             if gap is not None and gap.strange:
                 check_readable(plan.name, plan.kind, gap, rows, plan.example)
-
-    def _predict_nothing(self, notes: list[str]) -> Predictions:
-        """Return the predictions for no rows."""
-        if self.classes is None:
-            return Predictions(np.empty(0), None, notes)
-        return Predictions(self.classes[:0], np.empty((0, len(self.classes))), notes)
 
     def _blocks(
         self, table: pd.DataFrame | Table | SparseTable
@@ -243,10 +238,7 @@ def _describe_gaps(gaps: dict[str, Gaps], rows: int) -> list[str]:
         if gap.missing:
             done = "filled in" if gap.filled else "taken as none of its levels"
             notes.append(f"{name} is missing in {gap.missing} of {total}; {done}.")
-        if gap.strange or gap.infinite:
-            shown = f" ({texts})" if texts else ""
-            count = gap.strange + gap.infinite
-            notes.append(f"{name} is unreadable{shown} in {count} of {total}; taken as missing.")
+        notes += describe_unreadable({name: gap})
         if gap.unseen:
             new = pluralize(gap.unseen, "row")
             notes.append(f"{name} has levels that training did not have: {texts} ({new}).")

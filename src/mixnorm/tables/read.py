@@ -14,7 +14,7 @@ import numpy as np
 
 from mixnorm.exceptions import TableError
 from mixnorm.tables import sniff
-from mixnorm.tables.lines import unpack_blocks
+from mixnorm.tables.lines import as_utf8, unpack_blocks
 from mixnorm.tables.marks import detect_common_mark
 from mixnorm.tables.table import SparseTable, Table, convert_arrow_table, number_columns
 from mixnorm.tables.values import space_evenly
@@ -194,7 +194,7 @@ class _Csv:
         self.block, self.threads = _BYTES_PER_BLOCK, True
         self.encoding = sniff.detect_encoding(content[: sniff.HEAD_BYTES].tobytes())
         if self.encoding == "utf-16":
-            content = memoryview(_decode(content, "utf-16", name).encode())
+            content = memoryview(b"".join(as_utf8(iter([bytes(content)]), name)))
             self.encoding = "utf-8-sig"
         named = SEPARATOR.match(content)
         if named:
@@ -209,10 +209,7 @@ class _Csv:
         text = sniff.decode_head(self.content[: sniff.HEAD_BYTES].tobytes(), self.name)
         if sniff.has_header(text, self.delimiter, expect):
             return True
-        self.notes.append(
-            "The first row holds only numbers, so it is read as data, and columns are named "
-            "column_1, column_2, ... (--header reads it as names)."
-        )
+        self.notes.append(f"{sniff.NO_HEADER_MESSAGE} (--header reads it as names).")
         return False
 
     def read(self, texts: Collection[str], keep: Collection[str]) -> Table:
@@ -364,10 +361,3 @@ def _find_dotted_columns(table: pa.Table) -> list[str]:
         if np.all(finite < 1e12) and np.allclose(np.rint(1e3 * finite), 1e3 * finite, atol=1e-6):
             found.append(table.column_names[place])
     return found
-
-
-def _decode(content: memoryview, encoding: str, name: str) -> str:
-    try:
-        return bytes(content).decode(encoding)
-    except UnicodeDecodeError as error:
-        raise TableError(f"{name} is damaged: not valid {encoding} text ({error}).") from error

@@ -7,13 +7,17 @@ import csv
 import io
 import re
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import BinaryIO
 
 from mixnorm.exceptions import TableError
 
 FORMATS = ("csv", "tsv", "parquet", "libsvm")
 EMPTY_MESSAGE = "{} is empty; give a table with a header and rows."
+NO_HEADER_MESSAGE = (
+    "The first row holds only numbers, so it is read as data, and columns are named column_1, "
+    "column_2, ..."
+)
 #: Bytes that are examined.
 HEAD_BYTES = 1 << 16
 #: Entries that mean a missing value.
@@ -180,15 +184,17 @@ def has_header(text: str, delimiter: str, expect: Collection[str] = ()) -> bool:
         return True
     # A row of data may have gaps. A header may start with an empty name, that of row numbers.
     rest = [name for name in names if name not in MISSING_MARKS]
-    return not rest or not names[0] or not all(map(_is_number, rest))
+    pointed = [name.replace(",", ".", 1) for name in rest]
+    return not rest or not names[0] or not are_plain_numbers(pointed)
 
 
-def _is_number(text: str) -> bool:
+def are_plain_numbers(texts: Sequence[str]) -> bool:
+    """Whether all texts are numbers in Python's notation."""
     try:
-        float(text.replace(",", ".", 1))
+        list(map(float, texts))
     except ValueError:
         return False
-    return is_plain(text)
+    return is_plain("".join(texts))
 
 
 def is_plain(text: str) -> bool:

@@ -261,8 +261,7 @@ def _check_column_hessian(case: LossCase) -> None:
 
 
 def _check_single_precision(case: LossCase) -> None:
-    scores, weight, _ = case.single()
-    target = case.loss.encode(case.y, case.n_outputs, scores)
+    scores, target, weight, _ = case.single()
     value, residual = case.loss.value_and_residual(scores, target, weight)
     found = {"value_and_residual": residual}
     if not case.loss.is_classifier:
@@ -279,8 +278,7 @@ def _check_single_precision(case: LossCase) -> None:
 
 
 def _check_single_precision_of_curvature(case: LossCase) -> None:
-    scores, weight, direction = case.single()
-    target = case.loss.encode(case.y, case.n_outputs, scores)
+    scores, target, weight, direction = case.single()
     rest = (case.loss.value_and_residual(scores, target, weight)[1], target, weight)
     found = {
         "curvature": case.loss.curvature(*rest),

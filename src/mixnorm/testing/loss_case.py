@@ -50,10 +50,11 @@ class LossCase(Contract):
         """Return residual, target and weight, as second-order methods take them."""
         return self.at(self.scores)[1], self.target, self.weight
 
-    def single(self) -> tuple[np.ndarray, ...]:
-        """Return scores, weight and direction in single precision."""
+    def single(self) -> tuple[np.ndarray, Any, np.ndarray, np.ndarray]:
+        """Return scores, target, weight and direction in single precision."""
         arrays = (self.scores, self.weight, self.direction)
-        return tuple(array.astype(np.float32) for array in arrays)
+        scores, weight, direction = (array.astype(np.float32) for array in arrays)
+        return scores, self.loss.encode(self.y, self.n_outputs, scores), weight, direction
 
     def require_single(self, found: dict[str, Any]) -> None:
         """Raise a ContractError unless all arrays are float32."""

@@ -166,8 +166,7 @@ def _check_zero_weights_of_duals(case: LossCase) -> None:
 
 
 def _check_single_precision_of_duals(case: LossCase) -> None:
-    scores, weight, direction = case.single()
-    target = case.loss.encode(case.y, case.n_outputs, scores)
+    scores, target, weight, direction = case.single()
     theta = case.loss.value_and_residual(scores, target, weight)[1]
     away, step = weight[:, None] * direction, float(weight[0])
     prox = case.loss.prox_conjugate(away, step, target, weight)

@@ -117,13 +117,10 @@ def _operations(case: _NormCase) -> dict[str, Callable[[Any], Any]]:
     Levels are relative to the array, so that results scale with it or do not change.
     """
     norm = case.norm
-    scaling = {
+    scaling: dict[str, Any] = {
         "prox": lambda W: norm.prox(W, 0.4 * norm.dual(W)),
         "project": lambda W: norm.project(W, 0.4 * norm.value(W)),
-        "mirror": lambda W: norm.mirror(W),
-        "link": lambda W: norm.link(W),
-        "lmo": lambda W: norm.lmo(W),
-        "row_duals": lambda W: norm.row_duals(W),
+        **{name: getattr(norm, name, None) for name in ("mirror", "link", "lmo", "row_duals")},
     }
     return {name: function for name, function in scaling.items() if case.has(name)}
 
@@ -334,10 +331,6 @@ def _check_mirror(case: _NormCase) -> None:
     _check_half_square(case, "mirror", norm.dual)
 
 
-def _check_link(case: _NormCase) -> None:
-    _check_half_square(case, "link", case.norm.value)
-
-
 def _check_half_square(case: _NormCase, name: str, size: Callable[[np.ndarray], float]) -> None:
     """Check that a map is the gradient of half the square of a norm or of its dual."""
     gradient = getattr(case.norm, name)
@@ -452,7 +445,7 @@ _ABILITIES: tuple[tuple[tuple[str, ...], Callable[[_NormCase], None]], ...] = (
     (("prox", "dual_norm"), _check_moreau),
     (("prox", "prox_factors"), _check_factors),
     (("mirror",), _check_mirror),
-    (("link",), _check_link),
+    (("link",), lambda case: _check_half_square(case, "link", case.norm.value)),
     (("mirror", "link"), _check_round_trip),
     (("strong_convexity",), _check_strong_convexity),
     (("surrogate",), _check_surrogate),

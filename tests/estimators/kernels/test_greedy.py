@@ -467,7 +467,7 @@ def altered(path, place, **changes):
         (lambda m: dict(names=3), "names must be"),
         (lambda m: dict(bank=m.bank.only([0])), "the bank must have 3"),
         (lambda m: dict(bank=m.bank.take(range(5))), "the bank must have 40 rows"),
-        (lambda m: dict(bank=None, support=m.support + 10), "not within the training rows"),
+        (lambda m: dict(bank=None, support=m.support + 10), "support_ must be .* below 8"),
         (lambda m: dict(inputs=Inputs(5)), "the bank is of 8"),
         (lambda m: dict(inputs=Inputs(0)), "n_features_in_"),
         (lambda m: dict(outputs=replace(m.outputs, unit=-1.0)), "unit"),

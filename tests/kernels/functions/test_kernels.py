@@ -233,7 +233,7 @@ BAD = [
     ),
     (GaussianKernel(np.nan), ValueError, "tau=nan"),
     (LaplacianKernel(np.inf), ValueError, "tau=inf"),
-    (GaussianKernel("1"), TypeError, "tau must be a number, got str"),
+    (GaussianKernel("1"), TypeError, "GaussianKernel.tau='1' must be a number, got str"),
     (GaussianKernel(True), TypeError, "got bool"),
     (GaussianKernel(1.0, relative=1), TypeError, "relative=1.* must be True or False"),
     (ChiSquaredKernel(-1.0), ValueError, "gamma=-1.0"),
@@ -242,7 +242,7 @@ BAD = [
     (PolynomialKernel("2"), TypeError, "degree='2'"),
     (PolynomialKernel(True), ValueError, "degree=True"),
     (PolynomialKernel(gamma=0), ValueError, "gamma=0"),
-    (PolynomialKernel(coef0=-1.0), ValueError, "coef0=-1.0.* not positive semi-definite"),
+    (PolynomialKernel(coef0=-1.0), ValueError, "coef0=-1.0.* is not a kernel"),
     (FunctionKernel(3), TypeError, r"FunctionKernel\(3\) needs a function"),
     (FunctionKernel("lost"), ValueError, r"not registered.*register_kernel\('lost', function\)"),
 ]

@@ -306,6 +306,6 @@ def test_what_needs_square_matrices(name):
 
 
 def test_places_and_parts():
-    assert take_part(as_positions(slice(1, 9, 2), 10, "rows"), 1, 3) == slice(3, 7, 2)
-    assert take_part(as_positions([4, 2, 7], 10, "rows"), 1, 3).tolist() == [2, 7]
+    assert take_part(as_positions(slice(1, 9, 2), 10, "rows"), slice(1, 3)) == slice(3, 7, 2)
+    assert take_part(as_positions([4, 2, 7], 10, "rows"), slice(1, 3)).tolist() == [2, 7]
     assert as_positions([], 3, "rows").tolist() == []

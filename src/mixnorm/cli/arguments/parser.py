@@ -63,7 +63,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_command(
-    commands: Commands, name: str, summary: str, epilog: str = ""
+    commands: Commands, name: str, summary: str, epilog: str = "", *, flags: bool = True
 ) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(
         name,
@@ -72,8 +72,9 @@ def _add_command(
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _add_flag(command, "--json", help="print one JSON object, for programs")
-    _add_flag(command, "--quiet", "-q", help="print no progress and no remarks")
+    if flags:
+        _add_flag(command, "--json", help="print one JSON object, for programs")
+        _add_flag(command, "--quiet", "-q", help="print no progress and no remarks")
     return command
 
 
@@ -297,13 +298,8 @@ def _add_demo(commands: Commands) -> None:
 
 
 def _add_completion(commands: Commands) -> None:
-    completion = commands.add_parser(
-        "completion",
-        help="print a script that completes commands and options in your shell",
-        description="Print a completion script.",
-        epilog=examples.COMPLETION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    words = "print a script that completes commands and options in your shell"
+    completion = _add_command(commands, "completion", words, examples.COMPLETION, flags=False)
     completion.add_argument("shell", choices=SHELLS)
 
 

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from mixnorm.cli.arguments.parser import UsageError
-from mixnorm.cli.commands import choose_model_path
-from mixnorm.cli.screen import Screen, format_error
+from mixnorm.cli.commands import choose_model_path, load_model
+from mixnorm.cli.screen import Screen
 from mixnorm.cli.signals import Interrupts
 from mixnorm.cli.stream.predictions import PredictionFile
 from mixnorm.cli.stream.run import StreamRun
-from mixnorm.cli.stream.running import Running, describe_rise
-from mixnorm.exceptions import ModelFileError
-from mixnorm.storage import load
+from mixnorm.cli.stream.running import Running, describe_error, describe_rise
 from mixnorm.tables import RowReader, StreamModel, Task, join_names, pluralize
 
 # Number of rises of the error that the last lines repeat.
@@ -31,8 +29,7 @@ def stream(options: argparse.Namespace, screen: Screen, command: Sequence[str]) 
     with interrupts.record():
         model, reader, skipped = _open_reader(model, options, interrupts)
         with reader, PredictionFile(options, skipped) as predictions:
-            for note in _describe_start(model, reader, options, skipped):
-                screen.remark(note)
+            screen.remark(*_describe_start(model, reader, options, skipped))
             run = StreamRun(model, reader, options, command, place, predictions)
             with Running(screen, run.account, options.every) as running:
                 stopped = run.learn(running, interrupts)
@@ -54,12 +51,8 @@ def _describe_start(
 
 
 def _load_model(place: Path, options: argparse.Namespace) -> StreamModel:
-    model = load(place)
-    if not isinstance(model, StreamModel):
-        raise ModelFileError(
-            f"{place} holds a {type(model).__name__}, which mixnorm stream cannot resume; "
-            "--resume needs a model of mixnorm stream."
-        )
+    words = "that mixnorm stream cannot resume; --resume needs a model of mixnorm stream"
+    model: StreamModel = load_model(place, (StreamModel,), words)
     if options.target is not None and options.target != model.target:
         raise UsageError(f"--target {options.target}: the model {place} predicts {model.target!r}")
     return model
@@ -70,14 +63,8 @@ def _make_model(options: argparse.Namespace) -> StreamModel:
     from mixnorm import estimators
 
     learner = options.learner or "mirror"
-    given = {
-        "norm": options.norm,
-        "loss": options.loss,
-        "learning_rate": options.learning_rate,
-        "eta0": options.eta0,
-        "radius": options.radius,
-        "hash_features": options.hash,
-    }
+    names = ("norm", "loss", "learning_rate", "eta0", "radius")
+    given = {name: getattr(options, name) for name in names} | {"hash_features": options.hash}
     kinds: dict[str, Any] = {
         "mirror": estimators.MirrorDescentClassifier,
         "perceptron": estimators.GroupPerceptron,
@@ -140,11 +127,9 @@ def _open_reader(
 def _print_result(run: StreamRun, running: Running, screen: Screen, stopped: bool) -> None:
     """Print the error, the notes, and the files."""
     told = run.facts()
-    for note in _describe_rows(run):
-        screen.remark(note)
-    screen.say(_describe_error(run, told))
-    for rise in run.account.rises[-_RISES_REPEATED:]:
-        screen.say(describe_rise(rise, run.account))
+    screen.remark(*_describe_rows(run))
+    rises = run.account.rises[-_RISES_REPEATED:]
+    screen.say(_describe_learning(run, told), *(describe_rise(rise, run.account) for rise in rises))
     kinds = "" if told["classes"] is None else f", {pluralize(told['classes'], 'class', 'classes')}"
     screen.say(f"{pluralize(told['features'], 'feature')}{kinds}.")
     if run.predictions.wanted:
@@ -156,17 +141,13 @@ def _print_result(run: StreamRun, running: Running, screen: Screen, stopped: boo
     screen.print_json({**told, **written, "course": running.lines, "interrupted": stopped})
 
 
-def _describe_error(run: StreamRun, told: dict[str, Any]) -> str:
+def _describe_learning(run: StreamRun, told: dict[str, Any]) -> str:
     """Return the error in a sentence, beside that of guessing without features."""
     rows, task = pluralize(told["rows"], "row"), told["task"]
     if run.first:
         rows += f" ({told['new_rows']} of them new)"
     wrong = f"{pluralize(told['mistakes'], 'mistake')}, " if task == "classification" else ""
-    error, guess = (format_error(told[name], task) for name in ("error", "guess_error"))
-    text = (
-        f"{rows}: {wrong}{told['error_name']} {error}, each row predicted before it was learned "
-        f"from. Guessing the {told['guess']}: {guess}."
-    )
+    text = f"{rows}: {wrong}{describe_error(told, task)}"
     if told["guess_error"] <= told["error"]:
         text += " The model does no better."
     return text

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import csv
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from mixnorm.tables import Row
 
 
-class PredictionFile:
+class PredictionFile(AbstractContextManager["PredictionFile"]):
     """A CSV file of predictions made before learning; without ``--predictions`` there is none."""
 
     _NAMES = ("line", "prediction", "target")
@@ -27,9 +28,6 @@ class PredictionFile:
         self._writer = csv.writer(self._file, lineterminator="\n")
         if not again:
             self._writer.writerow(self._NAMES)
-
-    def __enter__(self) -> PredictionFile:
-        return self
 
     def __exit__(self, *error: object) -> None:
         if self.wanted:

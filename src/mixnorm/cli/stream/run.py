@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import copy
-import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mixnorm import __version__
+from mixnorm.cli.data import check_values_differ
+from mixnorm.cli.screen import describe_command
 from mixnorm.cli.signals import Interrupts
 from mixnorm.cli.stream.account import StreamAccount, has_started, read_running_cost
 from mixnorm.cli.stream.predictions import PredictionFile
@@ -96,10 +95,7 @@ class StreamRun:
                 self._learn(rows)
                 self._check_readable(_ROWS_BEFORE_CHECK)
                 spent = time.monotonic() - began
-                most = max(
-                    1,
-                    min(2 * most, int(len(rows) * _SECONDS_PER_CHECK / max(spent, 1e-6)) + 1),
-                )
+                most = min(2 * most, int(len(rows) * _SECONDS_PER_CHECK / max(spent, 1e-6)) + 1)
                 if self.rows:
                     running.print_due()
                 if self.rows - saved >= self.options.checkpoint:
@@ -244,13 +240,8 @@ class StreamRun:
                 raise KeyboardInterrupt
             raise TableError(self._why_nothing())
         if self.fresh and not stopped:
-            values = self.labels or self.values
-            if len(values) < 2:
-                kind = "class" if self.model.task == "classification" else "value"
-                raise TableError(
-                    f"The target {self.model.target!r} has only one {kind}, {next(iter(values))}; "
-                    "learning needs two."
-                )
+            values, model = self.labels or self.values, self.model
+            check_values_differ(values, model.target, model.task)
         self.save()
 
     def _why_nothing(self) -> str:
@@ -293,9 +284,7 @@ class StreamRun:
         estimator, reader, account = self.estimator, self.reader, self.account
         labels = self.model.task == "classification"
         return {
-            "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-            "command": shlex.join(["mixnorm", *self.command]),
-            "version": __version__,
+            **describe_command(self.command),
             "table": reader.name,
             "target": reader.target or self.model.target,
             "task": self.model.task,

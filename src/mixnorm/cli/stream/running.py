@@ -119,9 +119,8 @@ class Running(TerminalProgress):
         widths = [max(10, len(title)) for title in titles]
         rows = [cells] if self._titled else [titles, cells]
         for row in rows:
-            self._screen.say(
-                "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
-            )
+            cells = (f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
+            self._screen.say("  ".join(cells))
         self._titled = True
 
     def _text(self, error: float) -> str:
@@ -140,6 +139,15 @@ def describe_rise(rise: Rise, account: StreamAccount) -> str:
         f"{word} rose from {before} to {after} in rows {rise.first} to {rise.last}; the data may "
         "have changed."
     )
+
+
+def describe_error(told: dict[str, Any], task: str) -> str:
+    """Return a sentence about the error so far, and that of guessing."""
+    error = format_error(told["error"], task)
+    text = f"{told['error_name']} {error}, each row predicted before it was learned from."
+    if "guess_error" in told:  # files of older versions have none
+        text += f" Guessing the {told['guess']}: {format_error(told['guess_error'], task)}."
+    return text
 
 
 def _round_down(number: int) -> int:

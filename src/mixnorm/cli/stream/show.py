@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from mixnorm.cli.arguments.parser import STREAM_FORMATS, UsageError
 from mixnorm.cli.held_out import mean_error
 from mixnorm.cli.screen import Screen, format_error
+from mixnorm.cli.stream.running import describe_error
 from mixnorm.cli.summary import error_name, select_plain_parameters
 from mixnorm.exceptions import TableError
 from mixnorm.tables import RowReader, StreamModel, join_names, pluralize
@@ -141,15 +142,8 @@ def show_stream(model: StreamModel, place: str, size: int, screen: Screen) -> No
     count = pluralize(int(estimator.n_features_in_), "feature" if names else "column")
     _say_largest(count if names else f"Names are hashed into {count}", names, screen)
     if "error" in facts:
-        guess = ""
-        if "guess_error" in facts:
-            error = format_error(facts["guess_error"], model.task)
-            guess = f" Guessing the {facts['guess']}: {error}."
-        screen.say(
-            f"{pluralize(estimator.n_rounds_, 'row')}, {facts['error_name']} "
-            f"{format_error(facts['error'], model.task)}, each row predicted before it was learned "
-            f"from.{guess} The file has {size:,} bytes."
-        )
+        rows, error = pluralize(estimator.n_rounds_, "row"), describe_error(facts, model.task)
+        screen.say(f"{rows}, {error} The file has {size:,} bytes.")
     if "created" in facts:
         screen.say(
             f"Last written {facts['created']} by mixnorm {facts['version']}, after line "

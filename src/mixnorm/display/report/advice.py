@@ -38,7 +38,7 @@ def advice_page(
     made : list of str
         Paragraphs on how the advice was made.
     """
-    more = advice.projected() or "The theory has no bound for this norm here."
+    more = advice.describe_more_rows() or "The theory has no bound for this norm here."
     sections = [
         ("norms", "The norms", _norms(advice)),
         ("bounds", "Bounds of the theory", _bounds(advice)),
@@ -46,13 +46,11 @@ def advice_page(
         ("words", "What the columns mean", _legend(advice)),
     ]
     if made:
-        sections.append(("origin", "How it was made", join(tag("p", one_line(m)) for m in made)))
+        sections.append(("origin", "How it was made", join(*(tag("p", one_line(m)) for m in made))))
     head = join(
-        (
-            tag("h1", one_line(title)),
-            tag("p", tag("strong", f"{advice.best_norm_}. {_VERDICTS[advice.verdict]}")),
-            tag("p", advice.why),
-        )
+        tag("h1", one_line(title)),
+        tag("p", tag("strong", f"{advice.best_norm_}. {_VERDICTS[advice.verdict]}")),
+        tag("p", advice.why),
     )
     return document(title, version, created, head, sections)
 
@@ -99,4 +97,4 @@ def _legend(advice: Any) -> Html:
         "excess risk at most": "a bound on the loss of the empirical minimiser in a ball of that "
         "size, above that of the best weights in the ball",
     }
-    return tag("dl", *(join((tag("dt", name), tag("dd", text))) for name, text in words.items()))
+    return tag("dl", *(join(tag("dt", name), tag("dd", text)) for name, text in words.items()))

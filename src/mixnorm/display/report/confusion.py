@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mixnorm.display.report.grid import Grid, choose_classes
+from mixnorm.display.report.grid import Grid, choose_classes, find_largest
 from mixnorm.display.report.html import Html, fold_table, join, legend, name_tag, scroll, tag
 from mixnorm.display.report.report import Report
 from mixnorm.display.report.svg import Cell, cells, picture, swatch
@@ -50,18 +50,12 @@ class Confusion:
         """Return counts as shares of their class; zeros for a class without rows."""
         return np.asarray(counts / np.where(self.sums > 0, self.sums, 1.0)[:, None])
 
-    def pairs(self, most: int) -> list[tuple[int, int]]:
-        """Return the most frequent confusions, truth before prediction."""
-        order = np.argsort(-self.wrong, axis=None, kind="stable")[:most]
-        pairs = (divmod(int(place), len(self.counts)) for place in order)
-        return [(i, j) for i, j in pairs if self.wrong[i, j] > 0]
-
     def describe(self) -> str:
         """Describe the matrix in words."""
         total, right = self.counts.sum(), np.trace(self.counts)
         parts = [f"{plural(len(self.counts), 'class', 'classes')}, {_rows(total)}."]
         parts.append(f"{count(right)} on the diagonal, {percent(right / total)}.")
-        for i, j in self.pairs(3):
+        for i, j in find_largest(self.wrong, 3):
             true, guess = shorten(self.names[i], 30), shorten(self.names[j], 30)
             parts.append(f"{true} taken for {guess}: {_times(self.counts[i, j])}.")
         return " ".join(parts)
@@ -81,14 +75,12 @@ def confusion_section(report: Report) -> Html | None:
         " are the true classes, columns what was predicted; teal is right, red is wrong."
     )
     return join(
-        (
-            tag("p", lead),
-            _explain_omissions(len(shown), len(confusion.names)),
-            tag("div", _most_frequent(confusion), _most_missed(confusion), class_="lists"),
-            scroll("Confusion matrix", _matrix(confusion, shown)),
-            _legend(confusion, shown),
-            _numbers(confusion, shown),
-        )
+        tag("p", lead),
+        _explain_omissions(len(shown), len(confusion.names)),
+        tag("div", _most_frequent(confusion), _most_missed(confusion), class_="lists"),
+        scroll("Confusion matrix", _matrix(confusion, shown)),
+        _legend(confusion, shown),
+        _numbers(confusion, shown),
     )
 
 
@@ -114,7 +106,7 @@ def _explain_omissions(shown: int, classes: int) -> Html | None:
 def _most_frequent(confusion: Confusion) -> Html:
     shares = confusion.shares(confusion.counts)
     items = []
-    for i, j in confusion.pairs(_MOST_CONFUSIONS):
+    for i, j in find_largest(confusion.wrong, _MOST_CONFUSIONS):
         true, guess = name_tag(confusion.names[i], 80), name_tag(confusion.names[j], 80)
         times, share = tag("b", _times(confusion.counts[i, j])), percent(shares[i, j])
         items.append(tag("li", true, " taken for ", guess, ": ", times, f", {share} of its rows"))
@@ -174,7 +166,7 @@ def _matrix(confusion: Confusion, shown: np.ndarray) -> Html:
         fields.append(Cell(x, y, grid.width - 1, grid.height - 1, hue, strength, tip))
         words.append(_cell_words(grid, x, y, amount, share))
     title = "Confusion matrix of the held-out rows"
-    content = _guides(grid), cells(fields), join(words), grid.names()
+    content = _guides(grid), cells(fields), join(*words), grid.names()
     return picture("confusion", grid.size, title, confusion.describe(), *content)
 
 
@@ -193,7 +185,7 @@ def _guides(grid: Grid) -> Html:
         x, y = (place - 0.5 for place in grid.place(i, i))
         lines.append(tag("line", x1=left, x2=right, y1=y, y2=y, class_="grid"))
         lines.append(tag("line", x1=x, x2=x, y1=top, y2=bottom, class_="grid"))
-    return join(lines)
+    return join(*lines)
 
 
 def _cell_words(grid: Grid, x: float, y: float, amount: float, share: float) -> Html | None:
@@ -202,10 +194,8 @@ def _cell_words(grid: Grid, x: float, y: float, amount: float, share: float) -> 
     text = count(amount)
     if len(grid.rows) <= _CLASSES_WITH_SHARES:
         return join(
-            (
-                tag("text", text, x=x, y=y - 1, class_="value strong middle"),
-                tag("text", _brief(share), x=x, y=y + 13, class_="value small middle"),
-            )
+            tag("text", text, x=x, y=y - 1, class_="value strong middle"),
+            tag("text", _brief(share), x=x, y=y + 13, class_="value small middle"),
         )
     if len(grid.rows) <= _CLASSES_WITH_COUNTS and 10.5 * text_width(text) < grid.width:
         return tag("text", text, x=x, y=y + 4, class_="value small middle")
@@ -227,9 +217,9 @@ def _legend(confusion: Confusion, shown: np.ndarray) -> Html:
     right, wrong = (
         tag("span", *(swatch(hue, s) for s in steps), class_="scale") for hue in ("right", "wrong")
     )
-    items = [join(("right, 0", right, "100\u00a0% of the row"))]
+    items = [join("right, 0", right, "100\u00a0% of the row")]
     if most > 0:
-        items.append(join(("wrong, 0", wrong, f"{percent(most)} of the row")))
+        items.append(join("wrong, 0", wrong, f"{percent(most)} of the row"))
     if (confusion.sums[shown] == 0).any():
         items.append(Html("an empty row: no held-out row of this class"))
     return legend(items)

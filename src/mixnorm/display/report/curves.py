@@ -59,21 +59,15 @@ class PathChart:
         return dict(self.points).get(self.report.chosen)
 
 
-def _has_errors(report: Report) -> bool:
-    """Tell whether the error is known for any number of features."""
-    return any(is_known(feature.error) for feature in report.features)
-
-
 def curve_figures(report: Report) -> Html:
     """Return the charts of error and loss side by side, or of the loss alone."""
-    loss = _loss_curve(report)
-    if not _has_errors(report):
+    loss, error = _loss_curve(report), _error_curve(report)
+    if not error.points:
         why = (
             "The error on held-out rows was not measured, so only the training loss is shown. It"
             f" falls with every {report.word} and cannot tell how many are enough."
         )
-        return join((tag("p", why), _figure(loss, _legend(loss))))
-    error = _error_curve(report)
+        return join(tag("p", why), _figure(loss, _legend(loss)))
     return tag(
         "div",
         _figure(error, _legend(error)),
@@ -167,7 +161,7 @@ def _sizes_axis(x: Axis, base: float, word: str) -> Html:
     labels = (tag("text", f"{m:,.0f}", x=x(m), y=base + 17, class_="tick middle") for m in marks)
     middle = (x.start + x.end) / 2
     name = tag("text", f"number of {word}s", x=middle, y=base + 36, class_="axis middle")
-    return join([tag("line", x1=x.start, x2=x.end, y1=base, y2=base, class_="base"), *labels, name])
+    return join(tag("line", x1=x.start, x2=x.end, y1=base, y2=base, class_="base"), *labels, name)
 
 
 def _runs(curve: PathChart) -> list[list[Point]]:
@@ -194,7 +188,7 @@ def _line(curve: PathChart, x: Axis, y: Axis) -> Html:
     ]
     dotted = [p for run in runs if len(run) == 1 or len(curve.points) <= _MOST_DOTS for p in run]
     dots = (tag("circle", cx=x(i), cy=y(v), r=2.5, class_=f"dot {curve.ident}") for i, v in dotted)
-    return join([*lines, *dots], "\n")
+    return join(*lines, *dots, between="\n")
 
 
 def _band(curve: PathChart, x: Axis, y: Axis) -> Html:
@@ -210,14 +204,16 @@ def _band(curve: PathChart, x: Axis, y: Axis) -> Html:
             i, v, s = known_run[0]
             ends = y(min(v + s, y.high)), y(max(v - s, y.low))
             drawn.append(tag("line", x1=x(i), x2=x(i), y1=ends[0], y2=ends[1], class_="whisker"))
-    return join(drawn)
+    return join(*drawn)
 
 
 def _references(curve: PathChart, y: Axis, left: float, right: float) -> Html:
     return join(
-        tag("line", x1=left, x2=right, y1=y(value), y2=y(value), class_=f"reference {name}")
-        for name, value in curve.lines.items()
-        if _in_reach(curve, value)
+        *(
+            tag("line", x1=left, x2=right, y1=y(value), y2=y(value), class_=f"reference {name}")
+            for name, value in curve.lines.items()
+            if _in_reach(curve, value)
+        )
     )
 
 
@@ -234,11 +230,9 @@ def _draw_mark(curve: PathChart, x: Axis, y: Axis) -> Html:
     sizes, values = zip(*curve.points, strict=True)
     highest = np.interp(spots, [x(i) for i in sizes], [y(v) for v in values]).min()
     return join(
-        (
-            tag("line", x1=at, x2=at, y1=height, y2=y.start, class_=f"drop {curve.ident}"),
-            tag("circle", cx=at, cy=height, r=5.5, class_=f"mark {curve.ident}"),
-            tag("text", words, class_="callout middle", x=middle, y=max(highest - 13, 11)),
-        )
+        tag("line", x1=at, x2=at, y1=height, y2=y.start, class_=f"drop {curve.ident}"),
+        tag("circle", cx=at, cy=height, r=5.5, class_=f"mark {curve.ident}"),
+        tag("text", words, class_="callout middle", x=middle, y=max(highest - 13, 11)),
     )
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from mixnorm.display.report import text
-from mixnorm.display.report.grid import choose_classes
+from mixnorm.display.report.grid import choose_classes, find_largest
 from mixnorm.display.report.heat import bars, heat_map
 from mixnorm.display.report.html import Html, fold_table, join, legend, name_tag, paragraph, tag
 from mixnorm.display.report.report import Report
@@ -106,10 +106,7 @@ class Effects:
 
     def strongest(self, most: int) -> list[tuple[int, int]]:
         """Return the places of the largest effects that are not zero."""
-        sizes = np.nan_to_num(np.abs(self.values))
-        order = np.argsort(-sizes, axis=None, kind="stable")[:most]
-        places = (divmod(int(place), len(self.features)) for place in order)
-        return [(i, j) for i, j in places if sizes[i, j] > 0]
+        return find_largest(np.nan_to_num(np.abs(self.values)), most)
 
     def describe(self) -> str:
         """Describe the chart of the effects."""
@@ -133,14 +130,12 @@ def effects_section(report: Report) -> Html:
     target = "the prediction" if single else f"each {effects.word}"
     title = f"Effect of each chosen {report.word} on {target}"
     return join(
-        (
-            tag("p", _explain(report, effects)),
-            _explain_omissions(report, effects),
-            _strongest_words(effects),
-            (bars if single else heat_map)(effects, title),
-            legend(_legend(effects)),
-            _numbers(effects),
-        )
+        tag("p", _explain(report, effects)),
+        _explain_omissions(report, effects),
+        _strongest_words(effects),
+        (bars if single else heat_map)(effects, title),
+        legend(_legend(effects)),
+        _numbers(effects),
     )
 
 
@@ -178,8 +173,8 @@ def _strongest_words(effects: Effects) -> Html:
     for i, j in found:
         target = [" on ", name_tag(effects.classes[i], 60)] if len(effects.classes) > 1 else []
         value = f" ({effects.text(i, j)})"
-        pieces.append(join([name_tag(effects.features[j], 60), *target, value]))
-    return tag("p", "Strongest: ", join(pieces, ", "), ".")
+        pieces.append(join(name_tag(effects.features[j], 60), *target, value))
+    return tag("p", "Strongest: ", join(*pieces, between=", "), ".")
 
 
 def _legend(effects: Effects) -> list[Html]:
@@ -188,9 +183,9 @@ def _legend(effects: Effects) -> list[Html]:
     items: list[Html] = []
     if len(effects.classes) == 1:
         if any(effects.signed):
-            items += [join((swatch("raise"), "raises")), join((swatch("lower"), "lowers"))]
+            items += [join(swatch("raise"), "raises"), join(swatch("lower"), "lowers")]
         if not all(effects.signed):
-            items.append(join((swatch("size"), together)))
+            items.append(join(swatch("size"), together))
     else:
         beyond = " or more" if effects.known_sizes.max(initial=0) > 1.001 * effects.limit else ""
         limit = f"{text.number(effects.limit, 2)}{beyond}"
@@ -198,12 +193,12 @@ def _legend(effects: Effects) -> list[Html]:
         if any(effects.signed):
             down, up = ([swatch(hue, s) for s in steps] for hue in ("lower", "raise"))
             scale = tag("span", *down[::-1], *up, class_="scale")
-            items.append(join((f"lowers by {limit}", scale, f"raises by {limit}")))
+            items.append(join(f"lowers by {limit}", scale, f"raises by {limit}"))
         if not all(effects.signed):
             scale = tag("span", *(swatch("size", s) for s in steps), class_="scale")
-            items.append(join(("0", scale, f"{limit}; {together}")))
+            items.append(join("0", scale, f"{limit}; {together}"))
     if not np.isfinite(effects.values).all():
-        items.append(join((swatch("void"), f"{text.NONE} not known")))
+        items.append(join(swatch("void"), f"{text.NONE} not known"))
     return items
 
 

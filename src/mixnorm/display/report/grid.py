@@ -36,6 +36,13 @@ def choose_classes(report: Report) -> np.ndarray:
     return np.sort(np.argsort(-badness, kind="stable")[:_WORST_CLASSES])
 
 
+def find_largest(values: np.ndarray, most: int) -> list[tuple[int, int]]:
+    """Return the places of the largest entries above zero, the largest first."""
+    order = np.argsort(-values, axis=None, kind="stable")[:most]
+    places = (divmod(int(place), values.shape[1]) for place in order)
+    return [(i, j) for i, j in places if values[i, j] > 0]
+
+
 @dataclass(frozen=True)
 class Grid:
     """The places of the fields and names of a matrix.
@@ -132,7 +139,7 @@ class Grid:
             for below in sides
             for j, name in enumerate(self._column_names)
         )
-        return join([*rows, *columns, *self._titles()], "\n")
+        return join(*rows, *columns, *self._titles(), between="\n")
 
     def _row_name(self, i: int, name: str) -> Html:
         y = self.top + (i + 0.5) * self.height + 0.35 * self.font

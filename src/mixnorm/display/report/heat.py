@@ -41,7 +41,7 @@ def heat_map(effects: Effects, title: str) -> Html:
             if roomy or hue == "void":
                 middle = {"x": x + grid.width / 2, "y": y + grid.height / 2 + 4}
                 words.append(tag("text", effects.brief(i, j), class_="value middle", **middle))
-    content = cells(fields), join(words), grid.names()
+    content = cells(fields), join(*words), grid.names()
     chart = picture("effects", grid.size, title, effects.describe(), *content)
     return scroll(title, chart)
 

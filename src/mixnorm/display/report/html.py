@@ -37,7 +37,7 @@ def one_line(text: str) -> str:
     return " ".join(clean(text).split()) or "(no name)"
 
 
-def join(parts: Iterable[str | None], between: str = "") -> Html:
+def join(*parts: str | None, between: str = "") -> Html:
     """Join pieces; plain text is escaped."""
     return Html(between.join(_inner(part) for part in parts if part is not None))
 
@@ -71,7 +71,7 @@ def tag(element: str, *content: str | None, **attributes: str | float | bool | N
     )
     if element in _VOID or (element == "rect" and not content):
         return Html(f"<{opening}/>")
-    return Html(f"<{opening}>{join(content)}</{element}>")
+    return Html(f"<{opening}>{join(*content)}</{element}>")
 
 
 def _attribute(value: str | float | bool) -> str:
@@ -128,7 +128,7 @@ def table(
             "table",
             tag("caption", caption),
             tag("thead", tag("tr", *(tag("th", cell, scope="col") for cell in head))),
-            tag("tbody", join(body, "\n")),
+            tag("tbody", join(*body, between="\n")),
             class_=class_,
         ),
     )

@@ -28,7 +28,7 @@ def _style() -> Html:
 def page(report: Report) -> str:
     """Return the whole document for a report."""
     names = {"features": f"{report.word}s"}
-    top = join((sections.masthead(report), sections.tiles(report)))
+    top = join(sections.masthead(report), sections.tiles(report))
     parts = _list_sections(report)
     return document(report.title, report.version, report.created, top, parts, names)
 
@@ -45,7 +45,7 @@ def document(
     body = tag(
         "body",
         tag("div", top, _contents(parts, names or {}), class_="top"),
-        tag("main", join((_section(*part) for part in parts), "\n")),
+        tag("main", join(*(_section(*part) for part in parts), between="\n")),
         _footer(version, created),
     )
     return f"<!DOCTYPE html>\n{tag('html', _head(title, version), body, lang='en')}\n"
@@ -84,7 +84,7 @@ def _list_sections(report: Report) -> list[tuple[str, str, Html]]:
 
 def _curves(report: Report) -> Html:
     measured = one_line(report.how_measured) if report.how_measured else None
-    return join((tag("p", measured) if measured else None, curve_figures(report)))
+    return join(tag("p", measured) if measured else None, curve_figures(report))
 
 
 def _section(ident: str, name: str, content: Html) -> Html:

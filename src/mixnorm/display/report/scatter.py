@@ -30,18 +30,16 @@ def scatter_section(report: Report) -> Html | None:
         edges = np.linspace(y.low, y.high, _SQUARES + 1)
         amounts = np.histogram2d(inside[:, 0], inside[:, 1], bins=(edges, edges))[0]
     return join(
-        (
-            tag("p", _residuals_in_words(pairs)),
-            _explain_omissions(len(report.scatter), len(pairs), len(inside)),
-            tag(
-                "div",
-                scroll("Predictions against the truth", _draw(inside, y, amounts, pairs)),
-                _quantile_table(pairs[:, 1] - pairs[:, 0]),
-                class_="pair even",
-            ),
-            _legend(amounts) if amounts is not None else None,
-            _numbers(pairs),
-        )
+        tag("p", _residuals_in_words(pairs)),
+        _explain_omissions(len(report.scatter), len(pairs), len(inside)),
+        tag(
+            "div",
+            scroll("Predictions against the truth", _draw(inside, y, amounts, pairs)),
+            _quantile_table(pairs[:, 1] - pairs[:, 0]),
+            class_="pair even",
+        ),
+        _legend(amounts) if amounts is not None else None,
+        _numbers(pairs),
     )
 
 
@@ -106,7 +104,7 @@ def _draw(inside: np.ndarray, y: Axis, amounts: np.ndarray | None, pairs: np.nda
 
 def _points(inside: np.ndarray, x: Axis, y: Axis) -> Html:
     return join(
-        tag("circle", cx=x(true), cy=y(guess), r=3, class_="point") for true, guess in inside
+        *(tag("circle", cx=x(true), cy=y(guess), r=3, class_="point") for true, guess in inside)
     )
 
 

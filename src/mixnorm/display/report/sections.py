@@ -44,15 +44,15 @@ def _answer(report: Report) -> Html:
     size = tag("strong", _size(report))
     error = _find_error(report)
     if error is None:
-        return join((size, "; the error on held-out rows was not measured."))
+        return join(size, "; the error on held-out rows was not measured.")
     value = text.measure(error, report.task)
     if report.task == "classification":
-        result = join((tag("strong", f"{value} error"), " on held-out rows"))
+        result = join(tag("strong", f"{value} error"), " on held-out rows")
     else:
-        result = join((report.error_name, " ", tag("strong", value), " on held-out rows"))
+        result = join(report.error_name, " ", tag("strong", value), " on held-out rows")
     spread = _find_spread(report)
     doubt = "" if spread is None else f", {text.margin(spread, report.task)} (standard error)"
-    return join((size, "; ", result, f"{doubt}."))
+    return join(size, "; ", result, f"{doubt}.")
 
 
 def _size(report: Report) -> str:
@@ -110,7 +110,7 @@ def tiles(report: Report) -> Html:
         words = f"{report.error_name}, linear model"
         figures.insert(2, (f"All {_inputs(report, report.full.n_features)}", full, words))
     described = (
-        (name, join((tag("b", value), tag("span", more) if more else None)))
+        (name, join(tag("b", value), tag("span", more) if more else None))
         for name, value, more in figures
     )
     return _pairs(described, "tiles")
@@ -143,7 +143,7 @@ def features_section(report: Report) -> Html:
         beyond = text.plural(last - report.chosen, report.word)
         body = _path_table(report, "Beyond the model", report.chosen, last)
         parts.append(fold(f"{beyond} beyond the model, as the curve goes on", body))
-    return join(parts)
+    return join(*parts)
 
 
 def _list_members(report: Report) -> Html | None:
@@ -151,7 +151,7 @@ def _list_members(report: Report) -> Html | None:
     if report.members is None:
         return None
     words = f"Earlier choices were replaced on the way. The {report.word}s of the model are now: "
-    return tag("p", words, join((name_tag(name) for name in report.members), ", "), ".")
+    return tag("p", words, join(*(name_tag(name) for name in report.members), between=", "), ".")
 
 
 def _path_table(report: Report, caption: str, start: int, stop: int, null: bool = False) -> Html:
@@ -191,7 +191,7 @@ def _add_margin(error: float | None, spread: float | None, task: str) -> Html:
     """Return an error and its standard error, which is below the error if there is no room."""
     doubt = tag("small", text.margin(spread, task)) if text.is_known(spread) else None
     shown = doubt if text.is_known(error) else None
-    return join((text.measure(error, task), " " if doubt else None, shown))
+    return join(text.measure(error, task), " " if doubt else None, shown)
 
 
 def _kind(feature: Feature) -> str:
@@ -231,7 +231,7 @@ def cost_section(report: Report) -> Html:
     note = tag("p", one_line(full.note), class_="muted") if full and full.note else None
     cells = (row[: len(head)] for row in rows)
     figures = table(caption, head, cells, class_="figures")
-    return join((tag("p", _cost_words(report)), figures, note))
+    return join(tag("p", _cost_words(report)), figures, note)
 
 
 def _compare(ours: int, theirs: int | None) -> list[str]:
@@ -266,7 +266,7 @@ def data_section(report: Report) -> Html:
         (outputs, text.count(len(report.classes))),
     ]
     notes = [tag("li", one_line(note)) for note in report.notes]
-    return join((_pairs(facts), tag("ul", *notes, class_="notes") if notes else None))
+    return join(_pairs(facts), tag("ul", *notes, class_="notes") if notes else None)
 
 
 def origin_section(report: Report) -> Html:
@@ -278,7 +278,7 @@ def origin_section(report: Report) -> Html:
     ]
     # A mark replaces characters that cannot be shown, because the command may be used again.
     command = tag("pre", tag("code", clean(report.command, gap="\ufffd")))
-    return join((_pairs(facts), tag("p", "The command that made this report:"), command))
+    return join(_pairs(facts), tag("p", "The command that made this report:"), command)
 
 
 def _pairs(pairs: Iterable[tuple[str, str]], class_: str = "facts") -> Html:

@@ -42,7 +42,7 @@ def picture(
         "svg",
         tag("title", title, id=f"{ident}-title"),
         tag("desc", text, id=f"{ident}-desc"),
-        join(content, "\n"),
+        join(*content, between="\n"),
         role="img",
         aria_labelledby=f"{ident}-title {ident}-desc",
         viewBox=f"0 0 {width} {height}",
@@ -151,14 +151,16 @@ def cells(fields: Sequence[Cell]) -> Html:
             place = {"x": f.x, "y": f.y, "width": f.width, "height": f.height}
             tip, strength = tag("title", f.tip), opacity(f.strength)
             drawn.append(tag("rect", tip, **place, class_=f.hue, fill_opacity=strength))
-        return join(drawn, "\n")
+        return join(*drawn, between="\n")
     paths: dict[tuple[str, int], list[str]] = {}
     for f in fields:
         box = f"M{f.x:.5g} {f.y:.5g}h{f.width:.4g}v{f.height:.4g}h-{f.width:.4g}z"
         paths.setdefault((f.hue, round(_LEVELS * f.strength)), []).append(box)
     return join(
-        tag("path", class_=hue, fill_opacity=opacity(level / _LEVELS), d="".join(boxes))
-        for (hue, level), boxes in sorted(paths.items())
+        *(
+            tag("path", class_=hue, fill_opacity=opacity(level / _LEVELS), d="".join(boxes))
+            for (hue, level), boxes in sorted(paths.items())
+        )
     )
 
 
@@ -169,12 +171,9 @@ def swatch(hue: str, strength: float = 1.0) -> Html:
 
 def draw_grid(axis: Axis, left: float, right: float, text: Callable[[float], str]) -> Html:
     """Return horizontal grid lines, with their values to the left."""
-    return join(
-        join(
-            (
-                tag("line", x1=left, x2=right, y1=axis(mark), y2=axis(mark), class_="grid"),
-                tag("text", text(mark), x=left - 8, y=axis(mark) + 4, class_="tick end"),
-            )
-        )
-        for mark in axis.marks
-    )
+    drawn = []
+    for mark in axis.marks:
+        y = axis(mark)
+        drawn.append(tag("line", x1=left, x2=right, y1=y, y2=y, class_="grid"))
+        drawn.append(tag("text", text(mark), x=left - 8, y=y + 4, class_="tick end"))
+    return join(*drawn)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -163,7 +163,7 @@ def check_solver(solver: object, loss: DualLoss) -> None:
         )
 
 
-def _is_square(loss: DualLoss) -> bool:
+def _is_square(loss: DualLoss) -> TypeGuard[SmoothLoss]:
     """Tell whether a loss is proportional to the squared difference of score and target."""
     return getattr(loss, "constant_curvature", False) and getattr(loss, "degree", None) == 2
 
@@ -172,7 +172,7 @@ def _pose_problem(
     contraction: Contraction, loss: DualLoss, target: np.ndarray, weight: np.ndarray, solver: str
 ) -> tuple[DualProblem | SquaresNewton, DualSteps]:
     """Return the problem, and the method that takes steps on it."""
-    if solver == "newton" and isinstance(loss, SmoothLoss) and _is_square(loss):
+    if solver == "newton" and _is_square(loss):
         curvature = loss.curvature(np.zeros_like(target), target, weight)[:, 0]
         squares = SquaresNewton(contraction, np.ascontiguousarray(target[:, 0]), curvature)
         return squares, squares

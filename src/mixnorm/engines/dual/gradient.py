@@ -14,7 +14,7 @@ from mixnorm.engines.dual.problem import DualPoint, DualSteps
 
 # The line search multiplies a step by theta until its bound with delta holds, this often at most.
 _DELTA, _THETA = 0.5, 0.5
-_MOST_TRIALS = 100
+_MOST_LENGTHS = 100
 
 
 class ForwardBackward(DualSteps):
@@ -32,22 +32,24 @@ class ForwardBackward(DualSteps):
         self.length = (
             self.length / _THETA if self.length else _choose_first_length(state, self.problem.q)
         )
-        return self._search_line(state)
-
-    def _search_line(self, state: DualPoint) -> tuple[DualPoint, int]:
-        smooth = state.norm / self.problem.q
-        for number in range(1, _MOST_TRIALS):
-            ahead = self.problem.prox(state.alpha - self.length * state.scores, self.length)
-            trial = self.problem.evaluate(ahead)
-            move = trial.alpha - state.alpha
-            above = trial.norm / self.problem.q - smooth - float(state.scores @ move)
-            distance = float(move @ move)
-            if distance == 0.0:
-                return state, number
-            if above <= _DELTA / self.length * distance:
-                return trial, number
+        for number in range(1, _MOST_LENGTHS):
+            found = self._try_step(state)
+            if found is not None:
+                return found, number
             self.length *= _THETA
-        return state, _MOST_TRIALS
+        return state, _MOST_LENGTHS
+
+    def _try_step(self, state: DualPoint) -> DualPoint | None:
+        """Return the point after a step of this length, or None if the step is too long."""
+        ahead = self.problem.prox(state.alpha - self.length * state.scores, self.length)
+        trial = self.problem.evaluate(ahead)
+        move = trial.alpha - state.alpha
+        smooth = state.norm / self.problem.q
+        above = trial.norm / self.problem.q - smooth - float(state.scores @ move)
+        distance = float(move @ move)
+        if distance == 0.0:
+            return state
+        return trial if above <= _DELTA / self.length * distance else None
 
 
 class DualGradientDescent(ForwardBackward):
@@ -57,16 +59,12 @@ class DualGradientDescent(ForwardBackward):
     the gradient.
     """
 
-    def _search_line(self, state: DualPoint) -> tuple[DualPoint, int]:
+    def _try_step(self, state: DualPoint) -> DualPoint | None:
         weight, target = self.problem.weight, self.problem.target[:, 0]
         g = state.scores - target + state.alpha / weight
-        size = float(g @ g)
-        for number in range(1, _MOST_TRIALS):
-            trial = self.problem.evaluate(state.alpha - self.length * g)
-            if trial.value <= state.value - (1.0 - _DELTA) * self.length * size:
-                return trial, number
-            self.length *= _THETA
-        return state, _MOST_TRIALS
+        trial = self.problem.evaluate(state.alpha - self.length * g)
+        enough = (1.0 - _DELTA) * self.length * float(g @ g)
+        return trial if trial.value <= state.value - enough else None
 
 
 def _choose_first_length(state: DualPoint, q: float) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mixnorm._array import namespace
+from mixnorm._numbers import check_count
 from mixnorm.engines.greedy.rules import NORMS, RULES, Choice, joint_gains
 
 if TYPE_CHECKING:
@@ -48,10 +49,9 @@ class Limits:
 
     def check(self, pool: PreparedPool) -> None:
         """Raise for limits out of range, and for a pool that lacks inputs or prices."""
-        if self.inputs is not None and self.inputs < 1:
-            raise ValueError(f"max_inputs={self.inputs!r} must be at least 1.")
-        if self.pace < 1:
-            raise ValueError(f"rounds_per_input={self.pace!r} must be at least 1.")
+        if self.inputs is not None:
+            check_count("max_inputs", self.inputs)
+        check_count("rounds_per_input", self.pace)
         if self.budget is not None and not 0.0 < self.budget < math.inf:
             raise ValueError(f"budget={self.budget!r} must be positive and finite.")
         if self.counts_inputs and not pool.tells_inputs:

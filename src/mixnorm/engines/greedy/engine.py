@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mixnorm._array import Array, namespace
+from mixnorm._numbers import check_count
 from mixnorm.engines._core.corrective import CorrectionProblem, Outcome, Support
 from mixnorm.engines.greedy.choice import Limits, choose, still_helps
 from mixnorm.engines.greedy.evidence import first_alpha, follow_evidence
@@ -181,14 +182,9 @@ def _check(
     """Raise for options that are out of range, or do not go together."""
     if rule not in RULES:
         raise ValueError(f"rule={rule!r} is not known; choose one of {sorted(RULES)}.")
-    for name, value, least in (
-        ("swaps", swaps, 0),
-        ("backward", backward, 0),
-        ("tune", tune, 0),
-        ("atoms_per_round", atoms_per_round, 1),
-    ):
-        if value < least:
-            raise ValueError(f"{name}={value!r} must be at least {least}.")
+    for name, value in {"swaps": swaps, "backward": backward, "tune": tune}.items():
+        check_count(name, value, least=0)
+    check_count("atoms_per_round", atoms_per_round)
     if backward and start is not None and start.rounds:
         raise ValueError(
             f"backward={backward} cannot continue a path, because steps back change models of all "

@@ -40,6 +40,7 @@ _MOST_COMBINED, _ROUNDS, _MORE_ROUNDS, _TIGHT = 6, 50, 1000, 1e-3
 _NEGLIGIBLE = (1e-2, 1e-3, 1e-5)
 # The least number of rows of a first level, and the factor from one level to the next.
 _FIRST_ROWS, _LEVEL_FACTOR = 150, 3
+_MOST_SUBSET_ITERATIONS = 30  # on a part of the rows
 # The search ends after so many machines that missed their gap without lowering the total gap to
 # this part.
 _MOST_FAILURES, _FAILURE_RATIO = 3, 0.7
@@ -123,9 +124,7 @@ def solve(
         raise ValueError(f"max_iter={max_iter!r} must be at least 1.")
     search = _Alternation(grams, target, penalty, tol, on_iteration)
     try:
-        search.begin(start)
-        while search.iterations < max_iter and not (search.finished or search.stalled):
-            search.advance()
+        search.run(start, max_iter)
     except KeyboardInterrupt:
         if not search.history:
             raise
@@ -189,11 +188,6 @@ class _Alternation:
         )
 
     @property
-    def stalled(self) -> bool:
-        """Whether several machines brought no progress, because of rounding."""
-        return self._failures >= _MOST_FAILURES
-
-    @property
     def enough(self) -> float:
         """The gap to stop at.
 
@@ -207,7 +201,13 @@ class _Alternation:
             enough, max(_PART_OF_GAIN * (self.nothing - self.bound), _GAIN_FLOOR * self.nothing)
         )
 
-    def begin(self, start: tuple[np.ndarray, np.ndarray] | None) -> None:
+    def run(self, start: tuple[np.ndarray, np.ndarray] | None, max_iter: int) -> None:
+        """Iterate until the gap is closed, or several machines bring no progress by rounding."""
+        self._begin(start)
+        while self.iterations < max_iter and not self.finished and self._failures < _MOST_FAILURES:
+            self.advance()
+
+    def _begin(self, start: tuple[np.ndarray, np.ndarray] | None) -> None:
         """Set weights and dual variables to start from."""
         if start is not None and np.any(start[0]):  # weights of zero would stay zero
             weights = np.array(start[0], dtype=np.float64)
@@ -229,9 +229,7 @@ class _Alternation:
         tol = self.tol * (_COARSE if self.penalty.sharp else 1.0)
         grams, target = self.grams.take(rows), self.target.take(rows, factor)
         part = _Alternation(grams, target, self.penalty, tol)
-        part.begin(None)
-        while part.iterations < 30 and not (part.finished or part.stalled):
-            part.advance()
+        part.run(None, _MOST_SUBSET_ITERATIONS)
         self.expected = part.least
         duals = np.zeros_like(self.machine.A)
         duals[rows] = part.machine.A / factor

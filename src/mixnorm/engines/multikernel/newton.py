@@ -71,7 +71,7 @@ class ProximalNewton:
             self._patience = min(2.0 * self._patience, _MOST_PATIENCE)
             return
         change = found - A
-        moved = self._multiply_kernel(change)
+        moved = score_duals(self.K, change).T
         given = self.target
         rise, bend = float(np.sum(change * slopes)), float(np.sum(change * moved))
         rise -= given.curvature(change, A)
@@ -95,7 +95,7 @@ class ProximalNewton:
         value, projected = self._evaluate(A, point, slope)
         for _ in range(_MOST_NEWTON_STEPS):
             off = point - projected
-            bent = self._multiply_kernel(off)
+            bent = score_duals(self.K, off).T
             away = projected - A
             if (
                 float(np.sum(off * bent))
@@ -108,7 +108,7 @@ class ProximalNewton:
             self.directions += 1
             if direction is None:
                 break
-            moved = self._multiply_kernel(direction)
+            moved = score_duals(self.K, direction).T
             fall = float(np.sum(off * moved))
             length = 1.0
             for _ in range(8):
@@ -165,9 +165,6 @@ class ProximalNewton:
         direction = -off
         np.add.at(direction, rows, lengths[:, None] * basis)
         return direction
-
-    def _multiply_kernel(self, change: np.ndarray) -> np.ndarray:
-        return score_duals(self.K, change).T
 
 
 def score_duals(K: np.ndarray, A: np.ndarray) -> np.ndarray:

@@ -96,10 +96,9 @@ def select(
         raise ValueError(f"alpha={alpha!r} must be positive and finite: it is what kernels cost.")
     given = (pool, loss, target, weight, n_outputs)
     model: GrowingModel
-    if algorithm == "gomp":
-        model = RidgeRefit(*given, alpha=alpha, tol=tol, max_iter=max_iter)
-    elif algorithm == "l1":
-        model = LassoRefit(*given, alpha=alpha, tol=tol, max_iter=max_iter)
+    if algorithm in ("gomp", "l1"):
+        refit = RidgeRefit if algorithm == "gomp" else LassoRefit
+        model = refit(*given, alpha=alpha, tol=tol, max_iter=max_iter)
     elif algorithm == "l2":
         if step == "unit" and pool.largest() > _AT_MOST_ONE:
             raise ValueError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mixnorm._array import ArrayLike, MatrixLike, as_generator
+from mixnorm._numbers import check_count
 from mixnorm._params import Parameters
 from mixnorm.kernels.banks.build import as_precision, build
 from mixnorm.kernels.banks.fitted import FittedBank
@@ -199,23 +199,21 @@ class KernelBank(Parameters):
             value = getattr(self, name)
             if not (value is None or isinstance(value, str)) or value not in allowed:
                 raise ValueError(f"{name}={value!r} is not known; choose one of {list(allowed)}.")
-        _check_whole(self.tail, "tail", 0)
+        check_count("tail", self.tail, least=0)
         if self.rank is not None:
-            _check_whole(self.rank, "rank", 2 if self.factors == "random" else 1)
+            check_count("rank", self.rank, least=2 if self.factors == "random" else 1)
         as_bytes(self.memory)
         as_precision(self.dtype)
         as_generator(self.random_state)
-        if isinstance(self.preprocess, Mapping) and not isinstance(self.columns, Mapping):
+        found = make_plan(self.kernels, self.columns)
+        if not isinstance(self.preprocess, Mapping):
+            return
+        if not isinstance(self.columns, Mapping):
             raise ValueError(
                 "preprocess is a dictionary of groups, but columns has no groups; give columns as "
                 "a dictionary from the same names, or use KernelBank.from_columns."
             )
-        found = make_plan(self.kernels, self.columns)
-        stray = [
-            label
-            for label in (self.preprocess if isinstance(self.preprocess, Mapping) else ())
-            if label not in found.labels
-        ]
+        stray = [label for label in self.preprocess if label not in found.labels]
         if stray:
             raise ValueError(
                 f"preprocess has a transformer for the unknown group {stray[0]!r}; the groups are "
@@ -294,10 +292,3 @@ def make_width_kernels(
     for kernel in kernels:
         kernel.check()
     return kernels
-
-
-def _check_whole(value: Any, name: str, least: int) -> None:
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or value < least:
-        kind = ValueError if whole else TypeError
-        raise kind(f"{name}={value!r} must be a whole number of at least {least}.")

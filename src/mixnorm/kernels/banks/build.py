@@ -129,19 +129,18 @@ def _prepare_tables(
     if isinstance(preprocess, Mapping):
         return plan, *_prepare_tables_by_group(plan, X, y, weight, preprocess)
     fitted, Z, names = None, X, names_of(X)
-    if preprocess is not None:
-        fitted = _clone(preprocess)
-        Z = as_input_table(_transform(fitted, X, y, weight))
+    made = preprocess is not None
+    if made:
+        fitted, Z = _fit_transform(preprocess, X, y, weight)
+        Z = as_input_table(Z)
         names = names_of(Z) or _get_output_names(fitted)
     width = width_of(Z)
     plan = plan.spread(width, names)
-    whats = [_name_chooser(label) for label in plan.labels]
-    made = preprocess is not None
     group_of: list[int] = []
     columns: list[Any] = []
     known: dict[Any, int] = {}
-    for spec, what in zip(plan.columns, whats, strict=True):
-        where = locate(spec, names, width, what, made)
+    for label, spec in zip(plan.labels, plan.columns, strict=True):
+        where = locate(spec, names, width, _name_chooser(label), made)
         if isinstance(where, int):
             where = np.asarray([where])
         if where is not None and np.array_equal(where, np.arange(width)):
@@ -164,16 +163,14 @@ def _prepare_tables_by_group(
 ) -> tuple[Any, list[Any], list[Any], list[int]]:
     """Return the same, for transformers that see the columns of their group only."""
     names, width = names_of(X), width_of(X)
-    whats = [_name_chooser(label) for label in plan.labels]
     fitted: list[Any] = []
     columns, tables = [], []
-    for label, spec, what in zip(plan.labels, plan.columns, whats, strict=True):
-        where = locate(spec, names, width, what)
+    for label, spec in zip(plan.labels, plan.columns, strict=True):
+        where = locate(spec, names, width, _name_chooser(label))
         table = select(X, where)
         transformer = preprocess.get(label)
         if transformer is not None:
-            transformer = _clone(transformer)
-            table = _transform(transformer, table, y, weight)
+            transformer, table = _fit_transform(transformer, table, y, weight)
         elif isinstance(where, int):
             where = np.asarray([where])
             table = select(X, where)
@@ -183,20 +180,19 @@ def _prepare_tables_by_group(
     return fitted, columns, tables, list(plan.group_of)
 
 
-def _clone(transformer: Any) -> Any:
+def _fit_transform(
+    transformer: Any, X: Any, y: ArrayLike | None, weight: np.ndarray | None
+) -> tuple[Any, Any]:
+    """Return a fitted clone of a transformer, and what it makes of the rows."""
     if getattr(transformer, "transform", None) is None or isinstance(transformer, type):
         raise TypeError(
             f"preprocess has {transformer!r}, which is not a transformer; give an object with fit "
             "and transform, such as sklearn.preprocessing.StandardScaler(), or None."
         )
     from sklearn.base import clone
-
-    return clone(transformer)
-
-
-def _transform(transformer: Any, X: Any, y: ArrayLike | None, weight: np.ndarray | None) -> Any:
     from sklearn.utils.validation import has_fit_parameter
 
+    transformer = clone(transformer)
     if weight is not None and has_fit_parameter(transformer, "sample_weight"):
         found = transformer.fit(X, y, sample_weight=weight).transform(X)
     elif getattr(transformer, "fit_transform", None) is not None:
@@ -210,7 +206,7 @@ def _transform(transformer: Any, X: Any, y: ArrayLike | None, weight: np.ndarray
             "given a table where the columns of its group are a list. For one that expects a list "
             "of texts give a single name instead."
         )
-    return found
+    return transformer, found
 
 
 def _get_output_names(transformer: Any) -> list[str] | None:

@@ -10,20 +10,11 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import ArrayLike, MatrixLike
-from mixnorm._linear import linear_scores
+from mixnorm._linear import add_products
 from mixnorm.kernels.banks.fitted_check import check_fitted_bank
 from mixnorm.kernels.banks.inputs import align_columns, select
-from mixnorm.kernels.banks.rows import (
-    Packed,
-    append_rows,
-    convert_like,
-    pack,
-    rows_of,
-    shape_of,
-    unpack,
-)
-from mixnorm.kernels.functions.evaluate import Evaluator, Side, block_entries
-from mixnorm.kernels.functions.kernels import check_not_negative
+from mixnorm.kernels.banks.rows import Packed, append_rows, pack, rows_like, shape_of, unpack
+from mixnorm.kernels.functions.evaluate import Evaluator, Side
 from mixnorm.kernels.functions.metrics import Points
 from mixnorm.kernels.grams.base import (
     DType,
@@ -35,12 +26,7 @@ from mixnorm.kernels.grams.base import (
     as_weights,
     list_positions,
 )
-from mixnorm.kernels.grams.factors import (
-    FactorGrams,
-    landmark_features,
-    random_features,
-    split_columns,
-)
+from mixnorm.kernels.grams.factors import FactorGrams, random_features, split_columns
 from mixnorm.kernels.grams.lazy import compute_matrices, grams_of
 from mixnorm.kernels.grams.memory import format_bytes
 from mixnorm.kernels.grams.sketch import Sketch, sketch_of
@@ -293,14 +279,11 @@ class FittedBank:
         k = tables[0].shape[1]
         total = np.zeros((left.n_rows, k + sizes), dtype=self.dtype)
         if self.factors is not None:
-            some, others = (
-                split_columns(*self._features(side, which)) for side in (left, self._side)
-            )
-            for phi, psi, table in zip(some, others, tables, strict=True):
-                _add_products(total, phi, psi.T @ table)
+            for m, phi, psi in self._factor_pairs(left, self._side, which):
+                add_products(total, phi, psi.T @ tables[m])
             return total
         for rows, m, block in self._blocks(left, self._side, which, self.dtype):
-            _add_products(total[rows], block, tables[m])
+            add_products(total[rows], block, tables[m])
         return total
 
     def between(self, X: MatrixLike) -> KernelStack:
@@ -372,7 +355,7 @@ class FittedBank:
         total = np.zeros((left.n_rows, table.shape[1] + 1))
         if self.factors == "random":
             columns, _ = self._features(left, index, np.float64)
-            _add_products(total, columns, table)
+            add_products(total, columns, table)
             return total
         parts = np.split(table, np.cumsum(self.ranks(index))[:-1])
         tables = {
@@ -380,7 +363,7 @@ class FittedBank:
             for m, part in zip(index, parts, strict=True)
         }
         for rows, m, block in self._exact.blocks(left, self._landmark_side, index):
-            _add_products(total[rows], block, tables[m])
+            add_products(total[rows], block, tables[m])
         return total
 
     def ranks(self, which: Sequence[int]) -> list[int]:
@@ -442,19 +425,16 @@ class FittedBank:
 
     @cached_property
     def _side(self) -> Side:
-        return self._make_side(
-            dict(enumerate(self.rows)), self.n_samples, np.arange(self.n_samples)
-        )
+        return self._make_side(self.rows, np.arange(self.n_samples))
 
     @cached_property
     def _landmark_side(self) -> Side:
-        n_rows = shape_of(self.landmarks[0])[0]
-        return self._make_side(dict(enumerate(self.landmarks)), n_rows, None)
+        return self._make_side(self.landmarks, None)
 
-    def _make_side(self, packed: dict[int, Packed], n_rows: int, index: np.ndarray | None) -> Side:
-        points = {
-            group: Points(unpack(rows), self.centres[group]) for group, rows in packed.items()
-        }
+    def _make_side(self, groups: list[Packed], index: np.ndarray | None) -> Side:
+        rows = map(unpack, groups)
+        points = dict(enumerate(map(Points, rows, self.centres)))
+        n_rows = shape_of(groups[0])[0]
         return self._evaluator.side(points, n_rows, range(self.n_kernels), index)
 
     def _side_of(self, X: MatrixLike, which: Sequence[int]) -> Side:
@@ -469,15 +449,7 @@ class FittedBank:
             if isinstance(self.preprocess, list) and self.preprocess[group] is not None:
                 table = self.preprocess[group].transform(table)
             metrics = [self.kernels[m].metric for m in which if self.group_of[m] == group]
-            known = self._side.points[group].X
-            rows = convert_like(rows_of(table, "X", any(metrics)), known)
-            if rows.shape[1] != known.shape[1]:
-                raise ValueError(
-                    f"the preprocess transformer makes {rows.shape[1]} columns of these rows, but "
-                    f"made {known.shape[1]} of the training rows; it must always make the same."
-                )
-            if "chi2" in metrics:
-                check_not_negative(rows, "X")
+            rows = rows_like(self._side.points[group].X, table, metrics)
             points[group] = Points(rows, self.centres[group])
         return self._evaluator.side(points, n_rows, which)
 
@@ -490,15 +462,17 @@ class FittedBank:
         """
         if self.factors is None:
             evaluator = replace(self._evaluator, dtype=dtype)
-            yield from evaluator.blocks(
-                left, right, which, block_entries(self.memory, right.n_rows)
-            )
+            yield from evaluator.blocks(left, right, which, self.memory)
             return
-        some, others = (
-            split_columns(*self._features(side, which, dtype)) for side in (left, right)
-        )
-        for m, phi, psi in zip(which, some, others, strict=True):
+        for m, phi, psi in self._factor_pairs(left, right, which, dtype):
             yield slice(None), m, phi @ psi.T
+
+    def _factor_pairs(
+        self, left: Side, right: Side, which: Sequence[int], dtype: DType = None
+    ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """Return the numbers of kernels, and their features of both sides."""
+        sides = (split_columns(*self._features(side, which, dtype)) for side in (left, right))
+        return zip(which, *sides, strict=True)
 
     def _features(
         self, side: Side, which: Sequence[int], dtype: DType = None
@@ -512,13 +486,6 @@ class FittedBank:
         if self.factors == "random":
             random_features(self._exact, side.points, self.maps, self.map_of, places, roots)
         else:
-            landmark_features(self._exact, side, self._landmark_side, self.maps, places, roots)
+            for some, m, block in self._exact.blocks(side, self._landmark_side, sorted(which)):
+                places[m][some] = block @ (self.maps[m] * roots[m])
         return columns, ranks
-
-
-def _add_products(total: np.ndarray, block: np.ndarray, table: np.ndarray) -> None:
-    """Add a product, and sums of magnitudes if ``total`` has a column for them."""
-    k = table.shape[1]
-    total[:, :k] += linear_scores(block, table, np.zeros(1))
-    if total.shape[1] > k:
-        total[:, k] += np.abs(block) @ np.max(np.abs(table), axis=1, initial=0.0)

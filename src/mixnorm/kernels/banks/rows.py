@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mixnorm._array import MatrixLike, is_sparse
+from mixnorm.kernels.functions.kernels import check_not_negative
 from mixnorm.kernels.functions.metrics import Rows, as_rows
 
 #: Dense rows, or the parts of a CSR matrix: data, indices, indptr and shape.
@@ -24,6 +27,19 @@ def rows_of(table: MatrixLike, what: str, strict: bool) -> Rows:
         if strict or is_sparse(table):
             raise
         return np.asarray(table)
+
+
+def rows_like(known: Rows, table: MatrixLike, metrics: Sequence[str | None]) -> Rows:
+    """Return new rows for kernels of these metrics, whose training rows are ``known``."""
+    rows = convert_like(rows_of(table, "X", any(metrics)), known)
+    if rows.shape[1] != known.shape[1]:
+        raise ValueError(
+            f"the preprocess transformer makes {rows.shape[1]} columns of these rows, but "
+            f"made {known.shape[1]} of the training rows; it must always make the same."
+        )
+    if "chi2" in metrics:
+        check_not_negative(rows, "X")
+    return rows
 
 
 def convert_like(rows: Rows, pattern: Rows) -> Rows:

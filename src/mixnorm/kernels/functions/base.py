@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 import numpy as np
 
 from mixnorm._array import MatrixLike
+from mixnorm._numbers import check_number
 from mixnorm._params import Parameters
 from mixnorm.kernels.functions.metrics import compute_diagonal, pairwise
 
@@ -42,16 +43,25 @@ class Kernel(Protocol):
         ...
 
 
-class MetricKernel(Parameters):
-    """Base of the kernels that are functions of a metric."""
-
-    metric: ClassVar[str | None]
+class KernelParameters(Parameters):
+    """Base of kernels: parameters that are checked before a kernel is used."""
 
     def check(self) -> None:
         """Raise a ValueError or TypeError for parameters that are not allowed."""
 
     def _check_stored(self) -> None:
         self.check()
+
+    def fitted(self, X: Any) -> Self:
+        """Return the kernel itself, its parameters checked."""
+        self.check()
+        return self
+
+
+class MetricKernel(KernelParameters):
+    """Base of the kernels that are functions of a metric."""
+
+    metric: ClassVar[str | None]
 
     def of_metric(self, D: np.ndarray) -> np.ndarray:
         """Return the kernel where the metric has the values ``D``: a new array of its dtype."""
@@ -67,31 +77,15 @@ class MetricKernel(Parameters):
         self.check()
         return self.of_metric(compute_diagonal(str(self.metric), X))
 
-    def fitted(self, X: MatrixLike) -> Self:
-        """Return the kernel itself, its parameters checked."""
-        self.check()
-        return self
 
-
-def positive(value: object, name: str, kernel: object) -> float:
-    """Return a parameter as a positive finite float."""
-    number = real(value, name, kernel)
-    if not 0.0 < number < math.inf:
+def check_positive(value: Any, name: str, kernel: object, *, or_zero: bool = False) -> None:
+    """Raise unless a parameter is a positive finite number, or zero where that is allowed."""
+    check_number(f"{type(kernel).__name__}.{name}", value)
+    if not 0.0 <= value < math.inf or (value == 0.0 and not or_zero):
+        wanted = "finite and not negative" if or_zero else "positive and finite"
         raise ValueError(
-            f"{type(kernel).__name__}({name}={value!r}) is not a kernel; {name} must be positive "
-            "and finite."
+            f"{type(kernel).__name__}({name}={value!r}) is not a kernel; {name} must be {wanted}."
         )
-    return number
-
-
-def real(value: object, name: str, kernel: object) -> float:
-    """Return a parameter as a float."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise TypeError(
-            f"{type(kernel).__name__}({name}={value!r}): {name} must be a number, got "
-            f"{type(value).__name__}."
-        )
-    return float(value)
 
 
 def check_degree(kernel: Any) -> None:

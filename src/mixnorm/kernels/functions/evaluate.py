@@ -8,11 +8,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from mixnorm._chunks import row_blocks
 from mixnorm.kernels.functions.base import Kernel
 from mixnorm.kernels.functions.metrics import BLOCK, Points, Rows, compute_metric
 
 #: Most bytes for one entry of a block: a metric in float64, temporary arrays, and a kernel.
 BYTES = 48
+# Bytes that do not limit blocks.
+_AMPLE = 8 * BYTES * BLOCK
 # Kernels with factors beyond this, or below its inverse, are computed in double precision.
 _EXTREME_FACTOR = 1e12
 
@@ -112,7 +115,7 @@ class Evaluator:
         return found
 
     def blocks(
-        self, left: Side, right: Side, which: Which, entries: int = BLOCK, upper: bool = False
+        self, left: Side, right: Side, which: Which, memory: int = _AMPLE, upper: bool = False
     ) -> Iterator[tuple[slice, int, np.ndarray]]:
         """Yield rows, the number of a kernel, and the kernel of these rows and all of ``right``.
 
@@ -124,8 +127,8 @@ class Evaluator:
             The rows to compare.
         which : sequence of int
             The kernels.
-        entries : int
-            About how many entries a block has; it has at least one row.
+        memory : int
+            Bytes that limit the blocks, which have at least one row; see :func:`block_entries`.
         upper : bool
             Whether both sides are the same. Then only the columns from the first row of the block
             on are computed, and the square with which they begin is symmetric.
@@ -135,11 +138,9 @@ class Evaluator:
         plan = self.plan(which)
         groups = {group for group, _ in plan}
         left, right = left.restrict(groups, which), right.restrict(groups, which)
-        step = max(1, entries // right.n_rows)
-        for start in range(0, left.n_rows, step):
-            some = slice(start, min(start + step, left.n_rows))
+        for some in row_blocks(left.n_rows, block_entries(memory, right.n_rows), right.n_rows):
             P = left.part(some)
-            Q = right.part(slice(start, None)) if upper else right
+            Q = right.part(slice(some.start, None)) if upper else right
             for (group, metric), members in plan.items():
                 for m, block in self._of_group(P, Q, group, metric, members, upper):
                     yield some, m, block

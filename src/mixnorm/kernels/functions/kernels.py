@@ -9,14 +9,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mixnorm._array import MatrixLike
-from mixnorm._params import Parameters
 from mixnorm.kernels.functions.base import (
+    KernelParameters,
     MetricKernel,
     check_degree,
     check_flag,
+    check_positive,
     decay,
-    positive,
-    real,
 )
 from mixnorm.kernels.functions.metrics import Rows, as_rows
 from mixnorm.kernels.functions.spread import mean_distance, mean_squared_distance
@@ -34,7 +33,7 @@ class WidthKernel(MetricKernel):
 
     def check(self) -> None:
         """Raise a ValueError or TypeError for parameters that are not allowed."""
-        positive(self.tau, "tau", self)
+        check_positive(self.tau, "tau", self)
         check_flag(self.relative, "relative", self)
 
     def _spread(self, X: Rows, weight: np.ndarray | None) -> float:
@@ -164,7 +163,7 @@ class ChiSquaredKernel(MetricKernel):
 
     def check(self) -> None:
         """Raise a ValueError or TypeError for parameters that are not allowed."""
-        positive(self.gamma, "gamma", self)
+        check_positive(self.gamma, "gamma", self)
 
     def of_metric(self, D: np.ndarray) -> np.ndarray:
         """Return the kernel at chi-squared distances ``D``."""
@@ -226,12 +225,8 @@ class PolynomialKernel(MetricKernel):
     def check(self) -> None:
         """Raise a ValueError or TypeError for parameters that are not allowed."""
         check_degree(self)
-        positive(self.gamma, "gamma", self)
-        if not 0.0 <= real(self.coef0, "coef0", self) < np.inf:
-            raise ValueError(
-                f"PolynomialKernel(coef0={self.coef0!r}) is not positive semi-definite; coef0 must "
-                "be finite and not negative."
-            )
+        check_positive(self.gamma, "gamma", self)
+        check_positive(self.coef0, "coef0", self, or_zero=True)
 
     def of_metric(self, D: np.ndarray) -> np.ndarray:
         """Return the kernel at inner products ``D``."""
@@ -277,7 +272,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {}
 
 
 @dataclass
-class FunctionKernel(Parameters):
+class FunctionKernel(KernelParameters):
     """A kernel of your own, given as a function or by a registered name.
 
     Parameters
@@ -338,11 +333,6 @@ class FunctionKernel(Parameters):
             for start in range(0, X.shape[0], _ROWS_OF_DIAGONAL)
         ]
         return np.concatenate(parts) if parts else np.empty(0)
-
-    def fitted(self, X: Any) -> Self:
-        """Return the kernel itself, after a check that its function is known."""
-        self.check()
-        return self
 
     def _resolve(self) -> Callable[[Any, Any], Any]:
         if isinstance(self.function, str):

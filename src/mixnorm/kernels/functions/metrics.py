@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from mixnorm._array import MatrixLike, is_sparse
+from mixnorm._chunks import row_blocks
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -148,9 +149,8 @@ def _sharpen(found: np.ndarray, P: Points, Q: Points) -> None:
 
         found[...] = cdist(P.centred, Q.centred, "sqeuclidean")
         return
-    step = max(1, BLOCK // max(1, P.X.shape[1]))
-    for start in range(0, len(left), step):
-        some, others = left[start : start + step], right[start : start + step]
+    for part in row_blocks(len(left), BLOCK, P.X.shape[1]):
+        some, others = left[part], right[part]
         found[some, others] = squared_norms(P.centred[some] - Q.centred[others])
 
 
@@ -176,12 +176,11 @@ def _chi2(P: Points, Q: Points) -> np.ndarray:
         return np.asarray(-additive_chi2_kernel(P.wide, Q.wide))
     # The metric needs dense rows; only some of them are made dense at a time.
     found = np.empty((len(P), len(Q)))
-    step = max(1, BLOCK // max(1, P.X.shape[1]))
-    for top in range(0, len(P), step):
-        left = P.wide[top : top + step].toarray()
-        for start in range(0, len(Q), step):
-            right = Q.wide[start : start + step].toarray()
-            found[top : top + step, start : start + step] = -additive_chi2_kernel(left, right)
+    width = P.X.shape[1]
+    for rows in row_blocks(len(P), BLOCK, width):
+        left = P.wide[rows].toarray()
+        for others in row_blocks(len(Q), BLOCK, width):
+            found[rows, others] = -additive_chi2_kernel(left, Q.wide[others].toarray())
     return found
 
 
@@ -232,15 +231,13 @@ def pairwise(metric: str, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndar
     Q = Points(right, centre).prepare(metric)
     P = Q if itself else Points(left, centre).prepare(metric)
     found = np.empty((len(P), len(Q)))
-    step = max(1, BLOCK // max(1, len(Q)))
-    for start in range(0, len(P), step):
-        some = slice(start, min(start + step, len(P)))
+    for some in row_blocks(len(P), BLOCK, len(Q)):
         if not itself:
             found[some] = compute_metric(metric, P.part(some), Q)
             continue
         rest = slice(some.stop, len(P))
-        right_part = Q.part(slice(start, None))
-        found[some, start:] = compute_metric(metric, P.part(some), right_part, True)
+        right_part = Q.part(slice(some.start, None))
+        found[some, some.start :] = compute_metric(metric, P.part(some), right_part, True)
         found[rest, some] = found[some, rest].T
     return found
 

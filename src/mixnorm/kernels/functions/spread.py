@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._chunks import row_blocks
 from mixnorm.kernels.functions.metrics import Rows
 
 # Entries that are sorted at a time.
@@ -56,10 +57,9 @@ def mean_distance(X: Rows, weight: np.ndarray | None = None) -> float:
     if not isinstance(X, np.ndarray):
         return _mean_distance_of_sparse(X.tocsc(), n)
     signs = 2.0 * np.arange(n) - (n - 1)
-    step = max(1, _SORTED_ENTRIES // n)
     total = 0.0
-    for start in range(0, X.shape[1], step):
-        columns = np.sort(X[:, start : start + step].astype(np.float64), axis=0)
+    for part in row_blocks(X.shape[1], _SORTED_ENTRIES, n):
+        columns = np.sort(X[:, part].astype(np.float64), axis=0)
         total += float(np.sum(signs @ (columns - columns[0])))
     return float(2.0 * max(total, 0.0) / n**2)
 
@@ -84,10 +84,9 @@ def _weighted_mean_distance(X: Rows, share: np.ndarray) -> float:
 
     In a sorted column, an entry is the larger one of all pairs with the weight before it.
     """
-    step = max(1, _SORTED_ENTRIES // X.shape[0])
     total = 0.0
-    for start in range(0, X.shape[1], step):
-        block = X[:, start : start + step]
+    for part in row_blocks(X.shape[1], _SORTED_ENTRIES, X.shape[0]):
+        block = X[:, part]
         columns = (block if isinstance(block, np.ndarray) else block.toarray()).astype(np.float64)
         order = np.argsort(columns, axis=0, kind="stable")
         columns = np.take_along_axis(columns, order, axis=0)

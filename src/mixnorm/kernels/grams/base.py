@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 Index: TypeAlias = "slice | Sequence[int] | np.ndarray | None"
 #: A dtype; None for that of the matrices.
 DType: TypeAlias = "DTypeLike | None"
+#: What :func:`as_positions` makes of an index.
+Positions: TypeAlias = "slice | np.ndarray"
 
 
 class Grams:
     """Base of the Gram matrices of several kernels on the same rows.
 
     A subclass stores them, computes them at every use, or knows their factors. Engines use these
-    methods alone, so that any subclass serves them.
+    methods alone, so that any subclass serves them. A subclass defines ``_add_sum``, ``_energies``,
+    ``_products`` and ``_tail_sums``, whose arguments have been checked, and the public methods that
+    are not defined here.
 
     Attributes
     ----------
@@ -59,11 +63,42 @@ class Grams:
     def combine(
         self, weights: ArrayLike, rows: Index = None, columns: Index = None, *, dtype: DType = None
     ) -> np.ndarray:
-        """Return the weighted sum of the matrices, or some of its rows and columns."""
+        """Return the weighted sum of the matrices, or some of its rows and columns.
+
+        Kernels of weight zero are not read or computed.
+
+        Parameters
+        ----------
+        weights : array of shape (n_kernels,)
+            The weights, which are converted to the dtype of the sum.
+        rows, columns : slice, positions or mask, optional
+            The rows and columns to keep; all by default.
+        dtype : dtype, optional
+            The dtype of the sum; that of the matrices by default.
+
+        Returns
+        -------
+        array of shape (n_rows, n_columns)
+            A new array, in C order.
+        """
+        scales = as_weights(weights, self.n_kernels, dtype or self.dtype)
+        left = as_positions(rows, self.shape[0], "rows")
+        right = as_positions(columns, self.shape[1], "columns")
+        total = np.zeros((len(list_positions(left)), len(list_positions(right))), scales.dtype)
+        self._add_sum(total, scales, left, right)
+        return total
+
+    def _add_sum(
+        self, total: np.ndarray, scales: np.ndarray, rows: Positions, columns: Positions
+    ) -> None:
+        """Add the weighted sum of some rows and columns to ``total``."""
         raise NotImplementedError
 
     def energies(self, A: ArrayLike) -> np.ndarray:
         """Return the sums of ``A_i . A_j K_ij`` for every kernel, in float64 (:eq:`energies`)."""
+        return self._energies(as_table(A, self.shape[1], np.float64))
+
+    def _energies(self, table: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
     def products(self, A: ArrayLike, which: Sequence[int] | None = None) -> np.ndarray:
@@ -71,6 +106,10 @@ class Grams:
 
         Of shape ``(n_kernels, n_samples, n_outputs)``, or ``(len(which), ...)``.
         """
+        table = as_table(A, self.shape[1], self.dtype)
+        return self._products(table, as_kernel_numbers(which, self.n_kernels))
+
+    def _products(self, table: np.ndarray, which: list[int]) -> np.ndarray:
         raise NotImplementedError
 
     def diagonals(self) -> np.ndarray:
@@ -82,7 +121,7 @@ class Grams:
         raise NotImplementedError
 
     def take(self, rows: Index) -> Grams:
-        """Return the matrices of some of the rows."""
+        """Return a copy of the matrices between some of the rows."""
         raise NotImplementedError
 
     def tail_sums(
@@ -152,7 +191,7 @@ def as_table(A: ArrayLike, n_rows: int, dtype: DTypeLike) -> np.ndarray:
     return table
 
 
-def as_positions(index: Index, n: int, what: str) -> slice | np.ndarray:
+def as_positions(index: Index, n: int, what: str) -> Positions:
     """Return an index of rows or columns as a slice or as whole numbers from 0 to ``n - 1``.
 
     Examples
@@ -196,7 +235,7 @@ def as_positions(index: Index, n: int, what: str) -> slice | np.ndarray:
     return np.where(found < 0, found + n, found)
 
 
-def list_positions(index: slice | np.ndarray) -> np.ndarray:
+def list_positions(index: Positions) -> np.ndarray:
     """Return an index made by :func:`as_positions` as an array."""
     if isinstance(index, slice):
         return np.arange(index.start, index.stop, index.step)
@@ -209,9 +248,9 @@ def as_kernel_numbers(which: Index, n_kernels: int) -> list[int]:
     return found
 
 
-def take_part(index: slice | np.ndarray, start: int, stop: int) -> slice | np.ndarray:
-    """Return the places from ``start`` to ``stop`` of an index made by :func:`as_positions`."""
+def take_part(index: Positions, part: slice) -> Positions:
+    """Return some places of an index made by :func:`as_positions`."""
     if not isinstance(index, slice):
-        return index[start:stop]
-    chosen = range(index.start, index.stop, index.step)[start:stop]
+        return index[part]
+    chosen = range(index.start, index.stop, index.step)[part]
     return slice(chosen.start, chosen.stop, chosen.step)

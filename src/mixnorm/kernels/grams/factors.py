@@ -6,21 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mixnorm._array import ArrayLike
 from mixnorm._threads import one_thread
 from mixnorm.kernels.functions.evaluate import Evaluator, Side
 from mixnorm.kernels.functions.kernels import GaussianKernel, LaplacianKernel
 from mixnorm.kernels.functions.metrics import Points
-from mixnorm.kernels.grams.base import (
-    DType,
-    Grams,
-    Index,
-    as_kernel_numbers,
-    as_positions,
-    as_table,
-    as_weights,
-    list_positions,
-)
+from mixnorm.kernels.grams.base import Grams, Index, Positions, as_positions, list_positions
 
 # Directions whose eigenvalue is below this part of the largest are rounding, and are dropped.
 _LEAST_EIGENVALUE = 1e-10
@@ -52,33 +42,22 @@ class FactorGrams(Grams):
     def _detail(self) -> str:
         return f"rank={max(self._ranks)}, "
 
-    def combine(
-        self, weights: ArrayLike, rows: Index = None, columns: Index = None, *, dtype: DType = None
-    ) -> np.ndarray:
-        """Return the weighted sum of the matrices, or some of its rows and columns.
-
-        The sum is as large as a Gram matrix, so this is for few rows.
-        """
-        scales = as_weights(weights, self.n_kernels, dtype or self.dtype)
-        left = as_positions(rows, self.n_samples, "rows")
-        right = as_positions(columns, self.n_samples, "columns")
-        total = np.zeros((len(list_positions(left)), len(list_positions(right))), scales.dtype)
+    def _add_sum(
+        self, total: np.ndarray, scales: np.ndarray, rows: Positions, columns: Positions
+    ) -> None:
+        # The sum is as large as a Gram matrix, so this is for few rows.
         for factor, scale in zip(self.factors, scales, strict=True):
             if scale:
-                total += (scale * factor[left]) @ factor[right].T
-        return total
+                total += (scale * factor[rows]) @ factor[columns].T
 
-    def energies(self, A: ArrayLike) -> np.ndarray:
-        """Return the sums of ``A_i . A_j K_ij`` for every kernel, in float64."""
-        table = as_table(A, self.n_samples, self.dtype)
-        sums = np.sum((self._columns.T @ table).astype(np.float64) ** 2, axis=1)
+    def _energies(self, table: np.ndarray) -> np.ndarray:
+        products = self._columns.T @ table.astype(self.dtype)
         _, kernel_of = self.columns()
+        sums = np.sum(products.astype(np.float64) ** 2, axis=1)
         return np.bincount(kernel_of, weights=sums, minlength=self.n_kernels)
 
-    def products(self, A: ArrayLike, which: Sequence[int] | None = None) -> np.ndarray:
-        """Return each matrix, or those in ``which``, times ``A``."""
-        table = as_table(A, self.n_samples, self.dtype)
-        factors = [self.factors[m] for m in as_kernel_numbers(which, self.n_kernels)]
+    def _products(self, table: np.ndarray, which: list[int]) -> np.ndarray:
+        factors = [self.factors[m] for m in which]
         return np.stack([factor @ (factor.T @ table) for factor in factors])
 
     def diagonals(self) -> np.ndarray:
@@ -136,19 +115,6 @@ def landmark_maps(evaluator: Evaluator, landmarks: Side) -> list[np.ndarray]:
         root = np.sqrt(np.maximum(values[kept], np.finfo(np.float64).tiny))
         maps.append(vectors[:, kept] / root if values[-1] > 0.0 else np.zeros((len(values), 1)))
     return maps
-
-
-def landmark_features(
-    evaluator: Evaluator,
-    rows: Side,
-    landmarks: Side,
-    maps: Sequence[np.ndarray],
-    places: Mapping[int, np.ndarray],
-    roots: np.ndarray,
-) -> None:
-    """Write the features of rows for some kernels into ``places``, each times its root."""
-    for some, m, block in evaluator.blocks(rows, landmarks, sorted(places)):
-        places[m][some] = block @ (maps[m] * roots[m])
 
 
 # --- random features

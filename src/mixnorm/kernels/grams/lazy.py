@@ -8,17 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from mixnorm._array import ArrayLike
 from mixnorm.kernels.functions.evaluate import BYTES, Evaluator, Side, block_entries
-from mixnorm.kernels.grams.base import (
-    DType,
-    Grams,
-    Index,
-    as_kernel_numbers,
-    as_positions,
-    as_table,
-    as_weights,
-)
+from mixnorm.kernels.grams.base import Grams, Index, Positions
 from mixnorm.kernels.grams.stack import KernelStack
 from mixnorm.kernels.grams.tails import tails_of
 
@@ -37,8 +28,7 @@ def compute_matrices(
     n = side.n_rows
     matrices = np.empty((len(which), n, n), dtype=evaluator.dtype)
     place = dict(zip(which, matrices, strict=True))
-    entries = block_entries(memory, n)
-    for rows, m, block in evaluator.blocks(side, side, which, entries, upper=True):
+    for rows, m, block in evaluator.blocks(side, side, which, memory, upper=True):
         matrix = place[m]
         matrix[rows, rows.start :] = block
         matrix[rows.stop :, rows] = block[:, rows.stop - rows.start :].T
@@ -103,52 +93,34 @@ class LazyGrams(Grams):
     def _detail(self) -> str:
         return f"stored={len(self.kept)}, "
 
-    def combine(
-        self, weights: ArrayLike, rows: Index = None, columns: Index = None, *, dtype: DType = None
-    ) -> np.ndarray:
-        """Return the weighted sum of the matrices, or some of its rows and columns."""
-        scales = as_weights(weights, self.n_kernels, dtype or self.dtype)
-        some = self.side.part(as_positions(rows, self.n_samples, "rows"))
-        others = self.side.part(as_positions(columns, self.n_samples, "columns"))
+    def _add_sum(
+        self, total: np.ndarray, scales: np.ndarray, rows: Positions, columns: Positions
+    ) -> None:
         if self.kept:
-            total = self._stored.combine(scales[self.kept], rows, columns, dtype=scales.dtype)
-        else:
-            total = np.zeros((some.n_rows, others.n_rows), dtype=scales.dtype)
+            self._stored._add_sum(total, scales[self.kept], rows, columns)
         which = [m for m in self._others if scales[m]]
-        for part, m, block in self._blocks(some, others, which):
-            total[part] += np.multiply(block, scales[m], out=block if dtype is None else None)
-        return total
+        for part, m, block in self._blocks(self.side.part(rows), self.side.part(columns), which):
+            same = block.dtype == scales.dtype
+            total[part] += np.multiply(block, scales[m], out=block if same else None)
 
-    def energies(self, A: ArrayLike) -> np.ndarray:
-        """Return the sums of ``A_i . A_j K_ij`` for every kernel, in float64.
-
-        Kernels are computed only between rows where ``A`` is not zero, and once for a pair of
-        rows.
-        """
-        table = as_table(A, self.n_samples, np.float64)
+    def _energies(self, table: np.ndarray) -> np.ndarray:
+        # Kernels are computed only between rows where the table is not zero, and once for a pair.
         found = np.zeros(self.n_kernels)
         if self.kept:
             found[self.kept] = self._stored.energies(table)
         support = np.flatnonzero(np.any(table != 0.0, axis=1))
         side, small = self.side.part(support), table[support]
-        entries = block_entries(self.memory, len(support))
-        blocks = self.evaluator.blocks(side, side, self._others, entries, upper=True)
-        for rows, m, block in blocks:
+        for rows, m, block in self._blocks(side, side, self._others, upper=True):
             own, size = small[rows], rows.stop - rows.start
             products = block @ small[rows.start :]
             square = block[:, :size] @ own  # counts once, the rest of the block twice
             found[m] += np.sum(own * (2.0 * products - square))
         return found
 
-    def products(self, A: ArrayLike, which: Sequence[int] | None = None) -> np.ndarray:
-        """Return each matrix, or those in ``which``, times ``A``.
-
-        Kernels are computed only with the rows where ``A`` is not zero.
-        """
-        table = as_table(A, self.n_samples, self.dtype)
-        asked = as_kernel_numbers(which, self.n_kernels)
-        found = np.zeros((len(asked), self.n_samples, table.shape[1]), dtype=self.dtype)
-        place = {m: row for row, m in enumerate(asked)}
+    def _products(self, table: np.ndarray, which: list[int]) -> np.ndarray:
+        # Kernels are computed only with the rows where the table is not zero.
+        found = np.zeros((len(which), self.n_samples, table.shape[1]), dtype=self.dtype)
+        place = {m: row for row, m in enumerate(which)}
         stored = {m: row for row, m in enumerate(self.kept) if m in place}
         if stored:
             rows_of = [place[m] for m in stored]
@@ -167,9 +139,7 @@ class LazyGrams(Grams):
         self, found: np.ndarray, place: dict[int, int], which: list[int], A: np.ndarray
     ) -> None:
         """Add products with all rows, from one half of every matrix."""
-        entries = block_entries(self.memory, self.n_samples)
-        blocks = self.evaluator.blocks(self.side, self.side, which, entries, upper=True)
-        for rows, m, block in blocks:
+        for rows, m, block in self._blocks(self.side, self.side, which, upper=True):
             product, size = found[place[m]], rows.stop - rows.start
             product[rows] += block @ A[rows.start :]
             product[rows.stop :] += block[:, size:].T @ A[rows]
@@ -210,7 +180,6 @@ class LazyGrams(Grams):
         return KernelStack._of(self.matrices, True)
 
     def _blocks(
-        self, left: Side, right: Side, which: Sequence[int]
+        self, left: Side, right: Side, which: Sequence[int], upper: bool = False
     ) -> Iterator[tuple[slice, int, np.ndarray]]:
-        entries = block_entries(self.memory, right.n_rows)
-        return self.evaluator.blocks(left, right, which, entries)
+        return self.evaluator.blocks(left, right, which, self.memory, upper)

@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixnorm._array import ArrayLike, MatrixLike, is_sparse
-from mixnorm._chunks import chunks
+from mixnorm._array import MatrixLike, is_sparse
+from mixnorm._chunks import chunks, row_blocks
 from mixnorm.kernels.grams.base import (
-    DType,
     Grams,
     Index,
-    as_kernel_numbers,
+    Positions,
     as_positions,
-    as_table,
-    as_weights,
     list_positions,
     take_part,
 )
@@ -105,7 +102,7 @@ class KernelStack(Grams):
         rows = as_positions(first, self.shape[0], "rows")
         columns = as_positions(second, self.shape[1], "columns")
         same = bool(np.array_equal(list_positions(rows), list_positions(columns)))
-        taken = [_take(matrix, rows, columns) for matrix in self.matrices]
+        taken = [_take_entries(matrix, rows, columns) for matrix in self.matrices]
         return KernelStack._of(taken, self.symmetric and same)
 
     # --- checks
@@ -127,41 +124,20 @@ class KernelStack(Grams):
 
     # --- as Gram matrices
 
-    def combine(
-        self, weights: ArrayLike, rows: Index = None, columns: Index = None, *, dtype: DType = None
-    ) -> np.ndarray:
-        """Return the weighted sum of the matrices, or some of its rows and columns.
-
-        Kernels of weight zero are not read, and only one half of symmetric matrices is read.
-
-        Parameters
-        ----------
-        weights : array of shape (n_kernels,)
-            The weights, which are converted to the dtype of the sum.
-        rows, columns : slice, positions or mask, optional
-            The rows and columns to keep; all by default.
-        dtype : dtype, optional
-            The dtype of the sum; that of the matrices by default.
-
-        Returns
-        -------
-        array of shape (n_rows, n_columns)
-            A new array, in C order.
-        """
+    def _add_sum(
+        self, total: np.ndarray, scales: np.ndarray, rows: Positions, columns: Positions
+    ) -> None:
         from mixnorm.kernels.grams.sums_jit import add_block, add_columns, mirror
 
-        scales = as_weights(weights, self.n_kernels, dtype or self.dtype)
         which = np.flatnonzero(scales)
-        left = as_positions(rows, self.shape[0], "rows")
-        right = as_positions(columns, self.shape[1], "columns")
-        total = np.zeros((len(list_positions(left)), len(list_positions(right))), scales.dtype)
-        half = self.symmetric and rows is None and columns is None
-        step = max(1, _ENTRIES_IN_CACHE // max(1, total.shape[1]))
-        for start in range(0, len(total), step) if total.size else ():
-            some = take_part(left, start, start + step)
-            stop = min(start + step, len(total))
-            across = slice(0, stop, 1) if half else right
-            sums = total[start:stop, :stop] if half else total[start:stop]
+        whole = slice(0, self.shape[0], 1)
+        # Only one half of symmetric matrices is read.
+        half = self.symmetric and all(isinstance(p, slice) and p == whole for p in (rows, columns))
+        width = total.shape[1]
+        for part in row_blocks(len(total), _ENTRIES_IN_CACHE, width) if total.size else ():
+            some = take_part(rows, part)
+            across = slice(0, part.stop, 1) if half else columns
+            sums = total[part, : part.stop] if half else total[part]
             for m in which:
                 if isinstance(across, slice):
                     add_block(sums, self.matrices[m][some, across], scales[m])
@@ -170,36 +146,27 @@ class KernelStack(Grams):
         if half:
             for some in chunks(len(total), len(total)):
                 mirror(total, some.start, some.stop)
-        return total
 
-    def energies(self, A: ArrayLike) -> np.ndarray:
-        """Return the sums of ``A_i . A_j K_ij`` for every kernel, in float64.
-
-        Only the rows of symmetric matrices where ``A`` is not zero are read, up to the diagonal.
-        """
+    def _energies(self, table: np.ndarray) -> np.ndarray:
         from mixnorm.kernels.grams.sums_jit import energy_of_rows
 
-        table = np.ascontiguousarray(as_table(A, self.shape[1], np.float64))
+        table = np.ascontiguousarray(table)
         if not self.symmetric:
             return np.asarray(np.einsum("mnc,nc->m", self.products(table), table))
+        # Only the rows where the table is not zero are read, up to the diagonal.
         support = np.flatnonzero(np.any(table != 0.0, axis=1))
         found = np.zeros(self.n_kernels)
-        step = max(1, _ENTRIES_IN_CACHE // max(1, len(table)))
-        for start in range(0, len(support), step):
-            some = support[start : start + step]
+        for part in row_blocks(len(support), _ENTRIES_IN_CACHE, len(table)):
+            some = support[part]
             products = table[some] @ table[: some[-1] + 1].T
             for m, matrix in enumerate(self.matrices):
                 found[m] += energy_of_rows(matrix, some, products)
         return found
 
-    def products(self, A: ArrayLike, which: Sequence[int] | None = None) -> np.ndarray:
-        """Return each matrix, or those in ``which``, times ``A``.
-
-        If less than half of the rows of ``A`` are not zero, only these rows of symmetric matrices
-        are read.
-        """
-        table = as_table(A, self.shape[1], self.dtype)
-        matrices = [self.matrices[m] for m in as_kernel_numbers(which, self.n_kernels)]
+    def _products(self, table: np.ndarray, which: list[int]) -> np.ndarray:
+        # If less than half of the rows of the table are not zero, only these rows of symmetric
+        # matrices are read.
+        matrices = [self.matrices[m] for m in which]
         found = np.empty((len(matrices), self.shape[0], table.shape[1]), dtype=self.dtype)
         support = np.flatnonzero(np.any(table != 0.0, axis=1))
         sparse = self.symmetric and 2 * len(support) < len(table)
@@ -260,9 +227,8 @@ def multiply(K: np.ndarray, Q: np.ndarray) -> np.ndarray:
     if K.dtype == Q.dtype:
         return np.asarray(K @ Q)
     found = np.empty((len(K), Q.shape[1]), dtype=Q.dtype)
-    step = max(1, _ENTRIES_IN_CACHE // max(1, K.shape[1]))
-    for start in range(0, len(K), step):
-        np.matmul(K[start : start + step].astype(Q.dtype), Q, out=found[start : start + step])
+    for part in row_blocks(len(K), _ENTRIES_IN_CACHE, K.shape[1]):
+        np.matmul(K[part].astype(Q.dtype), Q, out=found[part])
     return found
 
 
@@ -315,7 +281,7 @@ def _as_matrix(matrix: MatrixLike, m: int) -> np.ndarray:
     return found.astype(np.float32 if small else np.float64, copy=False)
 
 
-def _take(matrix: np.ndarray, rows: slice | np.ndarray, columns: slice | np.ndarray) -> np.ndarray:
+def _take_entries(matrix: np.ndarray, rows: Positions, columns: Positions) -> np.ndarray:
     """Return some rows and columns of a matrix: a view where both are slices."""
     some = matrix[rows]
     if isinstance(columns, slice):

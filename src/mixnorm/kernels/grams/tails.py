@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import lru_cache, partial
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from mixnorm._array import ArrayLike, MatrixLike
+from mixnorm._numbers import check_count
 from mixnorm._threads import one_thread
 
 if TYPE_CHECKING:
@@ -34,17 +34,7 @@ _THIN_TAIL = 1e-3
 
 def as_tails(tail: int | Sequence[int]) -> list[int]:
     """Return the numbers of eigenvalues to leave out, checked."""
-    tails = []
-    for number in np.atleast_1d(np.asarray(tail)).tolist():
-        try:
-            tails.append(operator.index(number))
-        except TypeError:
-            raise TypeError(
-                f"tail must be a whole number or a list of them, got {number!r}; it is the number "
-                "of eigenvalues to leave out."
-            ) from None
-        if tails[-1] < 0 or isinstance(number, bool):
-            raise ValueError(f"tail={number!r} must be a whole number from 0 up, such as 8.")
+    tails = [check_count("tail", number, 0) for number in np.atleast_1d(tail).tolist()]
     if not tails:
         raise ValueError("tail is an empty list; give at least one whole number.")
     return tails

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._chunks import row_blocks
 from mixnorm.kernels.tensor.gram import products_of
 from mixnorm.kernels.tensor.index_sets import multiplicities, multisets
-from mixnorm.kernels.tensor.kernels import TensorKernel, row_blocks
+from mixnorm.kernels.tensor.kernels import TensorKernel
 
+# Features that are computed at a time.
+_FEATURES_PER_ROW_BLOCK = 2**22
 # Multisets of rows whose kernel with new rows is computed at a time.
 _SETS_AT_A_TIME = 2**14
 # Sums below this share of the magnitudes of their terms have no digits left.
@@ -52,7 +55,7 @@ class FeatureExpansion:
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Return the function at rows, ``(n_rows, n_outputs)``."""
         found, sizes = np.empty((len(X), self.weights.shape[1])), np.abs(self.weights)
-        for rows in row_blocks(len(X), len(self.weights)):
+        for rows in row_blocks(len(X), _FEATURES_PER_ROW_BLOCK, len(self.weights)):
             features = self.features(X[rows]).T
             part = features @ self.weights
             # Terms that cancel leave rounding, whose sign is random.
@@ -102,8 +105,8 @@ class TensorExpansion:
         for first in range(len(self.columns)):
             rest = multisets(len(self.columns) - first, int(self.q) - 2) + first
             sets = np.concatenate([np.full((1, rest.shape[1]), first), rest])
-            for start in range(0, sets.shape[1], _SETS_AT_A_TIME):
-                self._add_sets(found, sets[:, start : start + _SETS_AT_A_TIME], new, shifts)
+            for part in row_blocks(sets.shape[1], _SETS_AT_A_TIME, 1):
+                self._add_sets(found, sets[:, part], new, shifts)
         return found
 
     def _add_sets(
@@ -194,6 +197,6 @@ def feature_sums(
 ) -> np.ndarray:
     """Return the sums of all features, weighted by dual variables, by blocks of rows."""
     total = np.zeros((int(kernel.count(columns.shape[1])), alpha.shape[1]))
-    for rows in row_blocks(len(columns), len(total)):
+    for rows in row_blocks(len(columns), _FEATURES_PER_ROW_BLOCK, len(total)):
         total += kernel.features_of_columns(columns[rows], q) @ alpha[rows]
     return total

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mixnorm._chunks import row_blocks
 from mixnorm.kernels.tensor.index_sets import multisets
 from mixnorm.kernels.tensor.kernels import TensorKernel
 
-# Entries of a Gram matrix that are computed at a time, which stay in the cache.
-_ENTRIES_OF_GRAM = 2**18
+# Entries of a Gram matrix that are computed at a time, which stay in the cache; and the least rows.
+_ENTRIES_OF_GRAM, _LEAST_ROWS_OF_GRAM = 2**18, 16
 # Features are drawn this often for each that may be kept, in this number of batches.
 _DRAWS_PER_FEATURE, _BATCHES_OF_DRAWS = 40, 8
-# The last batch is the first one that adds less than this mean share of the kernel.
-_LEAST_GAIN_OF_MASS = 1e-4
+# The last batch is the first one that reaches the first mean share of the kernel, or adds less than
+# the second.
+_ENOUGH_MASS, _LEAST_GAIN_OF_MASS = 0.999, 1e-4
 # Shares of a kernel are known up to this error, and are lowered by it.
 _ROUNDING_OF_MASS = 1e-14
 
@@ -42,14 +44,12 @@ def tensor_gram(kernel: TensorKernel, columns: np.ndarray, half: int) -> np.ndar
     """
     _, Z, shift = _set_products(kernel, columns, half)
     gram = np.empty((len(Z), len(Z)))
-    step = max(16, _ENTRIES_OF_GRAM // max(1, len(Z)))
-    for start in range(0, len(Z), step):
-        stop = min(len(Z), start + step)
-        added = shift[start:stop, None] + shift[:stop]
+    for rows in row_blocks(len(Z), max(_ENTRIES_OF_GRAM, _LEAST_ROWS_OF_GRAM * len(Z)), len(Z)):
+        lower = slice(rows.stop)
+        added = shift[rows, None] + shift[lower]
         with np.errstate(over="ignore", invalid="ignore"):
-            P = Z[start:stop] @ Z[:stop].T
-            gram[start:stop, :stop] = kernel.of_products(P, added)
-        if not math.isfinite(float(np.sum(gram[start:stop, :stop]))):
+            gram[rows, lower] = kernel.of_products(Z[rows] @ Z[lower].T, added)
+        if not math.isfinite(float(np.sum(gram[rows, lower]))):
             raise ValueError(
                 f"{kernel!r} has values that are out of the range of floats on these rows; divide "
                 "the columns of X by their size, or set standardize=True."
@@ -91,12 +91,7 @@ class DrawnFeatures:
 
 
 def draw_features(
-    kernel: TensorKernel,
-    columns: np.ndarray,
-    q: float,
-    most: int,
-    rng: np.random.Generator,
-    enough: float = 0.999,
+    kernel: TensorKernel, columns: np.ndarray, q: float, most: int, rng: np.random.Generator
 ) -> DrawnFeatures:
     """Draw the monomials with the largest shares of a kernel on rows (:eq:`tensor-shares`).
 
@@ -116,8 +111,6 @@ def draw_features(
         Most monomials to keep.
     rng : Generator
         The source of random numbers.
-    enough : float
-        The mean share of the kernel at which the draws stop.
     """
     with np.errstate(over="ignore"):
         powers = np.abs(columns) ** q
@@ -145,7 +138,7 @@ def draw_features(
         fresh = _new_rows(made.exponents, new.astype(np.int16))
         made = _keep_heaviest(kernel, columns, q, fresh, whole, most, made)
         mass = float(np.mean(made.mass))
-        if mass >= enough or mass < before + _LEAST_GAIN_OF_MASS:
+        if mass >= _ENOUGH_MASS or mass < before + _LEAST_GAIN_OF_MASS:
             break
     return made
 

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import gammaln
 
-from mixnorm._params import Parameters
-from mixnorm.kernels.functions.base import check_degree, check_flag, positive, real
+from mixnorm.kernels.functions.base import (
+    KernelParameters,
+    check_degree,
+    check_flag,
+    check_positive,
+)
 from mixnorm.kernels.functions.kernels import _power
 from mixnorm.kernels.tensor.monomials import MonomialList, Monomials
 
 # Exponentials of larger numbers, or sums of them, would overflow.
 _LARGEST_EXPONENT = 600.0
-# Numbers that a block of rows may hold.
-_NUMBERS_PER_ROW_BLOCK = 2**22
 
 
-class TensorKernel(Parameters):
+class TensorKernel(KernelParameters):
     r"""Base of the kernels of ``q`` rows that are functions of one product.
 
     With :math:`\langle x_1, \dots, x_q \rangle = \sum_j x_{1j} \cdots x_{qj}` a kernel is
@@ -39,12 +41,6 @@ class TensorKernel(Parameters):
     finite: ClassVar[bool] = True
     #: Whether the kernel is a function of products; otherwise it is defined by its features only.
     has_products: ClassVar[bool] = True
-
-    def check(self) -> None:
-        """Raise a ValueError or TypeError for parameters that are not allowed."""
-
-    def _check_stored(self) -> None:
-        self.check()
 
     def fitted(self, X: np.ndarray) -> TensorKernel:
         """Return the kernel for training rows, its parameters checked and None replaced."""
@@ -229,11 +225,7 @@ class PolynomialTensorKernel(TensorKernel):
     def check(self) -> None:
         """Raise a ValueError or TypeError for parameters that are not allowed."""
         check_degree(self)
-        if not 0.0 <= real(self.constant, "constant", self) < math.inf:
-            raise ValueError(
-                f"PolynomialTensorKernel(constant={self.constant!r}) must have a finite constant "
-                "that is not negative."
-            )
+        check_positive(self.constant, "constant", self, or_zero=True)
 
     def columns(self, X: np.ndarray) -> np.ndarray:
         """Return the columns and a constant one, in float64."""
@@ -350,7 +342,7 @@ class ExponentialTensorKernel(TensorKernel):
     def check(self) -> None:
         """Raise a ValueError or TypeError for parameters that are not allowed."""
         if self.sigma is not None:
-            positive(self.sigma, "sigma", self)
+            check_positive(self.sigma, "sigma", self)
         check_flag(self.normalized, "normalized", self)
 
     def fitted(self, X: np.ndarray) -> ExponentialTensorKernel:
@@ -441,13 +433,6 @@ class FeatureTensorKernel(TensorKernel):
                 f"{len(columns)} rows; it must return one of shape ({len(columns)}, n_features)."
             )
         return np.ascontiguousarray(found.T)
-
-
-def row_blocks(n_rows: int, width: float) -> Iterator[slice]:
-    """Yield blocks of rows that need ``width`` numbers of working memory each."""
-    step = max(1, int(_NUMBERS_PER_ROW_BLOCK // max(1.0, width)))
-    for start in range(0, n_rows, step):
-        yield slice(start, min(n_rows, start + step))
 
 
 def _split(degrees: np.ndarray, shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:

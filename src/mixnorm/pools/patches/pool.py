@@ -11,8 +11,8 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from mixnorm._array import Array, device_of, is_double, namespace, to_dense, to_numpy
-from mixnorm._numbers import check_number
-from mixnorm.pools.base import Cost, Pool, PoolData, check_whole, working_dtype
+from mixnorm._numbers import check_count, check_number
+from mixnorm.pools.base import Cost, Pool, PoolData, working_dtype
 from mixnorm.pools.patches.masks import Bells, Scale, grid_of, scale_of
 from mixnorm.pools.patches.prepared import PreparedPatches
 from mixnorm.pools.patches.responses import PatchParts, chosen_responses
@@ -151,11 +151,7 @@ class Patches(Pool):
         if self.learned:
             return replace(self, shape=shape, templates=_read_only(self.template_sets()))
         for size in self._sizes():
-            if size > min(shape):
-                raise ValueError(
-                    f"Patches(size={self.size!r}) is larger than the images, which have "
-                    f"{shape[0]} x {shape[1]} pixels; choose a smaller size."
-                )
+            _check_fit(size, shape)
         rng = check_random_state(random_state)
         rows, count = sample_images(X, None if weight is None else to_numpy(weight), rng)
         images = rows.reshape(-1, *shape)
@@ -170,8 +166,8 @@ class Patches(Pool):
         if len(sizes) == 0:
             raise ValueError(f"Patches(size={self.size!r}) names no size; give one or more.")
         for size in sizes:
-            check_whole(size, "Patches(size", least=2)
-        check_whole(self.n_templates, "Patches(n_templates")
+            check_count("Patches: size", size, least=2)
+        check_count("Patches: n_templates", self.n_templates)
         grid_of(self.masks)
         for name in ("spread", "reach", "max_gib"):
             value = getattr(self, name)
@@ -237,11 +233,7 @@ class Patches(Pool):
         (n_down, n_across), found, first = grid_of(self.masks), [], 0
         for part in self.template_sets():
             size = part.shape[1]
-            if size > min(height, width):
-                raise ValueError(
-                    f"Patches(templates=...) of {size} x {size} pixels are larger than the images, "
-                    f"which have {height} x {width}; choose smaller ones."
-                )
+            _check_fit(size, (height, width))
             down = Bells(n_down, height - size + 1, self.spread, self.reach)
             across = Bells(n_across, width - size + 1, self.spread, self.reach)
             found.append(Scale(size, first, len(part), down, across))
@@ -352,6 +344,15 @@ def _check_rows(X: Array) -> None:
         raise ValueError(
             f"Patches takes images as rows here, and X has the shape {getattr(X, 'shape', None)}; "
             "give X.reshape(len(X), -1), and the shape of the images to Patches(shape=...)."
+        )
+
+
+def _check_fit(size: int, shape: tuple[int, int]) -> None:
+    """Raise if templates are larger than images."""
+    if size > min(shape):
+        raise ValueError(
+            f"Patches: templates of {size} x {size} pixels are larger than the images, which have "
+            f"{shape[0]} x {shape[1]}; choose a smaller size."
         )
 
 

@@ -18,7 +18,7 @@ from mixnorm._array import (
     quick_products,
     to_numpy,
 )
-from mixnorm._chunks import chunks
+from mixnorm._chunks import blocks, chunks
 from mixnorm.pools.base import (
     Excluded,
     Inputs,
@@ -149,22 +149,26 @@ class PreparedPatches(PreparedPool):
     def _ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the smallest and largest responses of each atom, as stored."""
         store, xp = self._store, namespace(self._store)
-        if self._used is not None:
-            used = xp.asarray(self._used, device=device_of(store))
         low, high = np.empty(self._n_atoms), np.empty(self._n_atoms)
         for rows in self._parts():
-            part = store[rows, :]
-            part = part if self._used is None else xp.take(part, used, axis=1)
+            part = self._take_used(store[rows, :])
             low[rows], high[rows] = to_numpy(xp.min(part, axis=1)), to_numpy(xp.max(part, axis=1))
         if self._steps is not None:
             low, high = low * self._steps, high * self._steps
         return low, high
 
+    def _take_used(self, rows: Array) -> Any:
+        """Return the responses to the images that count."""
+        if self._used is None:
+            return rows
+        xp = namespace(rows)
+        return xp.take(rows, xp.asarray(self._used, device=device_of(rows)), axis=1)
+
     def _parts(self) -> list[slice]:
         """Return blocks of atoms whose responses are scanned at once."""
         entries = _RESPONSES_TO_SCAN if is_numpy(self._store) else _RESPONSES_TO_CONVERT
         step = max(1, entries // max(1, self._store.shape[1]))
-        return [slice(a, min(a + step, self._n_atoms)) for a in range(0, self._n_atoms, step)]
+        return list(blocks(self._n_atoms, step))
 
     def top(
         self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
@@ -267,12 +271,9 @@ class PreparedPatches(PreparedPool):
 
     def _sizes_of(self, rows: Array) -> np.ndarray:
         """Return the divisor of each row: its largest entry."""
-        xp = namespace(rows)
         if not self._keep:
             return np.ones(rows.shape[0])
-        if self._used is not None:
-            rows = xp.take(rows, xp.asarray(self._used, device=device_of(rows)), axis=1)
-        sizes = to_numpy(xp.max(rows, axis=1)).astype(np.float64)
+        sizes = to_numpy(namespace(rows).max(self._take_used(rows), axis=1)).astype(np.float64)
         return np.where(sizes > 0.0, sizes, 1.0)
 
     def scale(self, atom: Atom) -> np.ndarray:

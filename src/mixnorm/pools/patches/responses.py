@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixnorm._array import Array, device_of, follow, is_numpy, namespace
-from mixnorm._chunks import chunks
+from mixnorm._chunks import blocks, chunks
 from mixnorm.pools.patches.masks import Scale, scale_of
 from mixnorm.pools.scorers import for_compiled
 
@@ -228,6 +228,4 @@ def _shift_images(images: Array, size: int) -> list[Any]:
 
 def _blocks(n_images: int, per_image: int) -> Iterator[slice]:
     """Yield blocks of images that need ``per_image`` numbers of working memory each."""
-    step = max(1, _PRODUCTS_AT_A_TIME // per_image)
-    for start in range(0, n_images, step):
-        yield slice(start, min(start + step, n_images))
+    return blocks(n_images, max(1, _PRODUCTS_AT_A_TIME // per_image))

@@ -249,21 +249,13 @@ def _decide_column(
 
 def _detect_kind(present: list[str], full: bool, forced: str | None, mark: str) -> tuple[str, str]:
     """Return the kind of entries, and their style or format."""
-    if _are_plain_numbers(present) and not (mark == "," and any("." in text for text in present)):
+    grouped = mark == "," and any("." in text for text in present)
+    if not grouped and sniff.are_plain_numbers(present):
         return "number", "plain"
     if forced is None and all(text.lower() in ("true", "false") for text in present):
         return ("number", "plain") if full else ("category", "")
     found = detect_text_kind(np.array([*present, None], dtype=object)[:-1], forced, mark)
     return ("category", "") if isinstance(found, str) else found
-
-
-def _are_plain_numbers(texts: list[str]) -> bool:
-    """Whether all texts are numbers in Python's notation."""
-    try:
-        list(map(float, texts))
-    except ValueError:
-        return False
-    return sniff.is_plain("".join(texts))
 
 
 def _decide_number(name: str, texts: list[str | None], style: Style, forced: bool) -> RowColumn:

@@ -44,6 +44,8 @@ class RowEncoder:
     ----------
     columns : iterable of RowColumn
         The kinds of the columns.
+    categories : iterable of str
+        Names of further columns, which are categories.
     header : sequence of str
         The names of the entries, for rows that are lists of texts.
     drop : collection of str
@@ -72,12 +74,14 @@ class RowEncoder:
         self,
         columns: Iterable[RowColumn] = (),
         *,
+        categories: Iterable[str] = (),
         header: Sequence[str] = (),
         drop: Collection[str] = (),
         style: str | None = None,
         complete: bool = False,
     ) -> None:
-        self.columns = {column.name: column for column in columns}
+        self.columns = {name: RowColumn(name, "category") for name in categories}
+        self.columns |= {column.name: column for column in columns}
         self._drop, self._style, self._complete = set(drop), style, complete
         self._counts: defaultdict[str, Gaps] = defaultdict(Gaps)
         self._dates = {

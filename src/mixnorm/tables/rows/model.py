@@ -99,11 +99,11 @@ class StreamModel:
 
     def features(self, rows: Sequence[Mapping[str, Any]]) -> list[Features]:
         """Return the features of rows; raise if most entries of a column cannot be read."""
-        known = {name: RowColumn(name, "category") for name in self.categories}
         drop = {*self.dropped, self.target}
         kinds = adapt_columns(self.kinds, values_by_name(rows[:_ROWS_TO_ADAPT_TO], (), drop))
-        known.update({column.name: column for column in kinds})
-        encoder = RowEncoder(known.values(), drop=drop, complete=bool(self.columns))
+        encoder = RowEncoder(
+            kinds, categories=self.categories, drop=drop, complete=bool(self.columns)
+        )
         features = encoder.encode(rows)
         encoder.check_readable(len(rows))
         return features

@@ -69,7 +69,7 @@ class BadRow(NamedTuple):
     reason: str
 
 
-class RowReader:
+class RowReader(AbstractContextManager["RowReader"]):
     r"""A reader of rows from a file or a pipe, as they arrive.
 
     Parameters
@@ -181,9 +181,6 @@ class RowReader:
             self.close()
             raise
 
-    def __enter__(self) -> RowReader:
-        return self
-
     def __exit__(self, *error: object) -> None:
         self.close()
 
@@ -287,10 +284,9 @@ class RowReader:
 
     def encoder(self, columns: Iterable[RowColumn]) -> RowEncoder:
         """Return an encoder of rows, given the kinds of the columns."""
-        known = {name: RowColumn(name, "category") for name in sorted(self._categories)}
-        known.update({column.name: column for column in columns})
         return RowEncoder(
-            known.values(),
+            columns,
+            categories=sorted(self._categories),
             header=self.columns,
             drop=self._left_out,
             style=self._style,
@@ -370,10 +366,7 @@ class RowReader:
             self.notes.append("The first row holds no names, so columns keep their earlier names.")
             names = list(known)
         else:
-            self.notes.append(
-                "The first row holds only numbers, so it is read as data, and columns are named "
-                "column_1, column_2, ..."
-            )
+            self.notes.append(sniff.NO_HEADER_MESSAGE)
             names = number_columns(len(names))
         self.columns = tuple(names)
         if known is not None:
