@@ -143,7 +143,7 @@ class _OneDesignCV(PenaltyByCrossValidation):
         weight = None
         if sample_weight is not None:
             weight = check_weights(sample_weight, table.shape[0], np.float64)
-        training, outputs = self._prepare(table, y, weight)
+        training, outputs = self._prepare(table, y, sample_weight)
         rows = table.tocsr() if is_sparse(table) else table
         plain = self._make_learner(self._kind)
         return PenaltyProblem(

@@ -21,7 +21,12 @@ from mixnorm.estimators._common.arrays import (
     scale_path,
     unscale_path,
 )
-from mixnorm.estimators._common.inputs import DEFAULT_SIZE, check_weights, total_weight
+from mixnorm.estimators._common.inputs import (
+    DEFAULT_SIZE,
+    apply_class_weights,
+    check_weights,
+    total_weight,
+)
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import (
     CallbackSupportMixin,
@@ -56,6 +61,8 @@ class BaseShareBoost(
     """
 
     model_: PathModel
+    #: A parameter of the classifiers.
+    class_weight: Any = None
     #: A hash of the settings that must not change if the path is to be continued.
     _resume: str
 
@@ -101,6 +108,7 @@ class BaseShareBoost(
         if previous is not None:
             self._check_continues(previous, X.shape[1])
         check_pool_takes(pool, X)
+        sample_weight = apply_class_weights(self.class_weight, y, sample_weight)
         target, n_outputs, outputs = self._encode_targets(X, y, sample_weight)
         weight = check_weights(sample_weight, X.shape[0], working_dtype(X), like=X)
         n_rows = total_weight(sample_weight, X.shape[0])
@@ -199,7 +207,8 @@ class BaseShareBoost(
         scale = scale_name(options.scale)
         flags = (alpha, int(options.backward), bool(self.fit_intercept), scale)
         try:  # not of a pickle, which depends on the parts that objects share
-            return str(joblib.hash((self._pool(), self._loss(), options.penalty, *flags)))
+            own = (self._pool(), self._loss(), options.penalty, self.class_weight)
+            return str(joblib.hash((*own, *flags)))
         except (pickle.PicklingError, AttributeError, TypeError):  # a class made in a function
             return f"of its own: {id(self)}"
 
@@ -210,8 +219,8 @@ class BaseShareBoost(
             refuse_to_continue(f"continues a path of {width} columns, but X has {n_columns}")
         if getattr(self, "_resume", None) != self._settings():
             refuse_to_continue(
-                "continues a path, but pool, loss, alpha, penalty, backward, fit_intercept or "
-                "scale has changed since"
+                "continues a path, but pool, loss, class_weight, alpha, penalty, backward, "
+                "fit_intercept or scale has changed since"
             )
         if backward:
             refuse_to_continue(

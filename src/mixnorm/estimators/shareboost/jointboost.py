@@ -9,9 +9,14 @@ import numpy as np
 
 from mixnorm._array import ArrayLike, MatrixLike, SparseMatrix
 from mixnorm.engines import boosting
-from mixnorm.estimators._common.inputs import check_weights, random_generator
+from mixnorm.estimators._common.inputs import (
+    apply_class_weights,
+    check_weights,
+    random_generator,
+)
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import (
+    ClassWeight,
     Count,
     Number,
     Seed,
@@ -51,6 +56,10 @@ class JointBoostClassifier(_Boosted):
     ----------
     n_rounds : int, default=100
         Number of rounds; each adds one stump.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, which multiply the sample weights in training; a class that is not
+        in the dictionary weighs 1. ``"balanced"`` gives all classes the same total weight. Scores
+        do not count them.
     n_bins : int or None, default=255
         Largest number of bins of a column. If a column has more distinct values, its thresholds lie
         between groups of about equal weight. None tries every threshold.
@@ -116,6 +125,7 @@ class JointBoostClassifier(_Boosted):
 
     n_rounds: Count = 100
     _: KW_ONLY
+    class_weight: ClassWeight = None
     n_bins: Annotated[int | None, maybe(Whole(least=2))] = 255
     max_features: Annotated[float, Number(above=0, most=1, why=_WHY_A_SHARE)] = 1.0
     random_state: Seed = None
@@ -147,6 +157,7 @@ class JointBoostClassifier(_Boosted):
         self, X: np.ndarray | SparseMatrix, y: np.ndarray, sample_weight: ArrayLike | None
     ) -> Self:
         """Run the engine on validated data and keep the model."""
+        sample_weight = apply_class_weights(self.class_weight, y, sample_weight)
         weight = check_weights(sample_weight, len(y), np.float64)
         classes, labels = np.unique(y, return_inverse=True)
         # Two classes have opposite labels: one score, positive for the second, is enough.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from mixnorm._array import Array, ArrayLike, MatrixLike, follow, is_foreign, namespace, to_numpy
 from mixnorm.estimators._common.arrays import check_within_reach, encode_labels
 from mixnorm.estimators._common.inputs import check_loss, check_number_targets, check_weights
+from mixnorm.estimators._common.parameters import ClassWeight
 from mixnorm.estimators._common.regressor import RegressorMixin
 from mixnorm.estimators._common.staged import StagedClassifierMixin
 from mixnorm.estimators._common.units import check_alike, check_sizes
@@ -20,6 +22,7 @@ from mixnorm.models import ClassOutputs, NumberOutputs
 from mixnorm.pools import working_dtype
 
 
+@dataclass(eq=False, repr=False)
 class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
     r"""Multi-class classifier that uses few features, shared by all classes.
 
@@ -64,6 +67,10 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
     options : GreedyOptions, optional
         Options for experts: the penalty, the rule of choice, swaps, units of columns, tolerances.
         None takes the defaults of :class:`~mixnorm.GreedyOptions`.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, which multiply the sample weights in training; a class that is not
+        in the dictionary weighs 1. ``"balanced"`` gives all classes the same total weight. Scores
+        do not count them.
 
     Attributes
     ----------
@@ -138,6 +145,9 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
     >>> model.transform(X).shape
     (1797, 20)
     """
+
+    _: KW_ONLY
+    class_weight: ClassWeight = None
 
     def _check_training(self, X: MatrixLike, y: ArrayLike) -> tuple[Any, Any]:
         return self._check_labels(X, y)

@@ -10,9 +10,9 @@ from typing import Any, Self
 import numpy as np
 
 from mixnorm._array import Array, ArrayLike, MatrixLike
-from mixnorm.estimators._common.inputs import check_weights
+from mixnorm.estimators._common.inputs import apply_class_weights, check_weights
 from mixnorm.estimators._common.messages import warn_caller
-from mixnorm.estimators._common.parameters import Jobs
+from mixnorm.estimators._common.parameters import ClassWeight, Jobs
 from mixnorm.estimators._common.progress import FitTask, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.staged import StagedClassifier
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier
@@ -49,6 +49,10 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
     options : GreedyOptions, optional
         As in :class:`ShareBoostClassifier`, with ``tune=0``: the classes share one prepared pool,
         so that none of them may adjust its features.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, which multiply the sample weights in training; a class that is not
+        in the dictionary weighs 1. ``"balanced"`` gives all classes the same total weight. Scores
+        do not count them.
     n_jobs : int, default=None
         Number of classes fitted at the same time, in processes; None means 1, -1 all processors.
 
@@ -114,6 +118,7 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
     """
 
     _: KW_ONLY
+    class_weight: ClassWeight = None
     n_jobs: Jobs = None
 
     def _check_together(self) -> None:
@@ -144,12 +149,14 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         with all_or_nothing(self):
             X, y = self._check_labels(X, y)
             check_numpy(X, type(self).__name__)
-            self.model_ = self._fit_classes(X, y, sample_weight)
+            weight = apply_class_weights(self.class_weight, y, sample_weight)
+            self.model_ = self._fit_classes(X, y, weight)
             return self
 
     def _make_learner(self) -> ShareBoostClassifier:
         """Return the estimator of one class, with the same parameters."""
         own, names = self.get_params(deep=False), ShareBoostClassifier().get_params(deep=False)
+        del names["class_weight"]  # multiplied into the weights by the classes of all rows
         return ShareBoostClassifier(**{name: own[name] for name in names if name in own})
 
     def _fit_classes(

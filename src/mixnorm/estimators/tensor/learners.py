@@ -222,7 +222,9 @@ class TensorKernelClassifier(TensorClassifier):
     loss : {"logistic", "hinge", "squared_hinge"} or loss object, default="logistic"
         The loss; only the logistic one gives probabilities.
     class_weight : dict or "balanced", optional
-        Weights of the classes, which multiply those of the rows.
+        Weights of the classes, which multiply the sample weights in training; a class that is not
+        in the dictionary weighs 1. ``"balanced"`` gives all classes the same total weight. Scores
+        do not count them.
 
     Attributes
     ----------
