@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mixnorm._array import Array
 from mixnorm._array import SparseMatrix as ScipySparse
 from mixnorm.data.base import BaseMatrix, ColumnSet, ColumnStatistics, positive_totals
 
@@ -62,7 +61,7 @@ class SparseMatrix(BaseMatrix):
             X = X[np.flatnonzero(weight > 0), :]
         return X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
 
-    def statistics(self, weight: Array) -> ColumnStatistics:
+    def statistics(self, weight: np.ndarray) -> ColumnStatistics:
         """Return ranges, means and deviations of all columns, from the stored entries.
 
         The other entries are zero, so that they differ from the mean by the mean.

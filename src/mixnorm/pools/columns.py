@@ -70,7 +70,8 @@ class Columns(Pool):
 
     def _bound(self, data: PoolData) -> PreparedColumns:
         """Gather the statistics of the columns; nothing is copied."""
-        X, weight, fit_intercept = data.X, data.weight, data.fit_intercept
+        X, fit_intercept = data.X, data.fit_intercept
+        weight: Any = data.weight  # of the library of X
         matrix = as_matrix(X, data.dtype)
         if weight is None:
             weight = follow(np.ones(X.shape[0]), X, data.dtype)

@@ -335,7 +335,7 @@ def test_progress_bar(capsys):
 
 
 def again(model):
-    return store._read(io.BytesIO(b"".join(store._packed(model))), "the file")
+    return store._read(io.BytesIO(b"".join(store._pack_model(model))), "the file")
 
 
 @pytest.mark.parametrize("labels", ["ten", "two"])

@@ -64,7 +64,7 @@ from .conftest import Unlisted, table
         ({"solver": "gradient", "loss": "huber"}, ValueError, "forward-backward"),
         ({"tol": -1.0}, ValueError, "tol=-1.0"),
         ({"max_iter": 0}, ValueError, "max_iter=0"),
-        ({"random_state": "x"}, ValueError, "is no seed"),
+        ({"random_state": "x"}, ValueError, "is not a seed"),
     ],
 )
 def test_bad_parameters(params, error, words):

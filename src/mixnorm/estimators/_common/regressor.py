@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from sklearn import base
 
@@ -47,16 +49,24 @@ def r2(y: ArrayLike, found: ArrayLike, sample_weight: ArrayLike | None = None) -
     >>> r2(np.array([1e200, 2e200, 3e200]), np.array([1e200, 2e200, 4e200]))
     0.5
     """
+    true, found = np.asarray(y, np.float64), np.asarray(found, np.float64)
+    n_rows = true.shape[0] if true.ndim else 0
+    weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    value = math.nan
+    if true.shape == found.shape and n_rows > 1 and weight.shape == (n_rows,) and np.any(weight):
+        sizes = np.max(np.abs(true), axis=0)
+        units = np.where(sizes > 0.0, np.ldexp(1.0, np.clip(np.frexp(sizes)[1], -1021, 1023)), 1.0)
+        weight = weight / np.max(weight)  # only their shares matter
+        with np.errstate(over="ignore"):  # cut in the next line
+            found = np.clip(found / units, -_LARGEST_PREDICTION, _LARGEST_PREDICTION)
+        true = true / units
+        left = weight @ (true - found) ** 2
+        whole = weight @ (true - np.average(true, axis=0, weights=weight)) ** 2
+        varies = (np.ptp(true, axis=0) > 0.0) & (whole > 0.0)
+        explained = 1.0 - left / np.where(varies, whole, 1.0)
+        value = float(np.mean(np.where(varies, explained, left == 0.0)))
+    if math.isfinite(value):
+        return value
     from sklearn.metrics import r2_score
 
-    true, found = np.asarray(y, np.float64), np.asarray(found, np.float64)
-    if true.shape != found.shape or true.size == 0:
-        return float(r2_score(true, found, sample_weight=sample_weight))  # or its error
-    sizes = np.max(np.abs(true), axis=0)
-    units = np.where(sizes > 0.0, np.ldexp(1.0, np.clip(np.frexp(sizes)[1], -1021, 1023)), 1.0)
-    if sample_weight is not None:  # only their shares matter
-        weight = np.asarray(sample_weight, np.float64)
-        sample_weight = weight / (np.max(weight, initial=0.0) or 1.0)
-    with np.errstate(over="ignore"):  # cut in the next line
-        found = np.clip(found / units, -_LARGEST_PREDICTION, _LARGEST_PREDICTION)
-    return float(r2_score(true / units, found, sample_weight=sample_weight))
+    return float(r2_score(true, found, sample_weight=sample_weight))  # or its error

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length
 
 from mixnorm._array import MatrixLike
-from mixnorm.estimators._common.units import safe_unit
+from mixnorm.estimators._common.regressor import r2
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.mixed_norm.base import NormLearner, working_dtypes
 from mixnorm.estimators.mixed_norm.training import Training
@@ -292,7 +292,7 @@ def _mean_score(
             scores.append(right @ weight[counts] / weight.sum() if len(right) else np.nan)
         else:
             y = read_numbers(column, counts, targets.names[task])[counts]
-            scores.append(_r2(y, own[counts], weight[counts]))
+            scores.append(r2(y, own[counts], weight[counts]) if len(y) > 1 else float("nan"))
     if np.all(np.isnan(scores)):
         warnings.warn(
             "No task has a label, or two numbers for R²; the score is NaN.",
@@ -301,16 +301,3 @@ def _mean_score(
         )
         return float("nan")
     return float(np.nanmean(scores))
-
-
-def _r2(y: np.ndarray, found: np.ndarray, weight: np.ndarray) -> float:
-    """Return R²; as in scikit-learn 1 or 0 for targets that do not vary."""
-    if len(y) < 2:
-        return float("nan")
-    unit = safe_unit(y)
-    y, found = y / unit, found / unit
-    left = weight @ (y - found) ** 2
-    all_ = weight @ (y - np.average(y, weights=weight)) ** 2
-    if all_ == 0.0:
-        return float(left == 0.0)
-    return float(1.0 - left / all_)
