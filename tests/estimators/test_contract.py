@@ -138,7 +138,7 @@ GIVEN = [
     GreedyMKLClassifier(SMALL, n_kernels=2, loss="logistic", tol=1e-12),
     *MACHINES,
     GroupPerceptron(),
-    GroupPerceptron(scale=True),
+    GroupPerceptron(scale=True, average=True),
     MirrorDescentClassifier(),
     MirrorDescentClassifier("trace"),
     MirrorDescentRegressor(),
