@@ -197,8 +197,8 @@ class MixedNormClassifierCV(_OneDesignCV, NormClassifier):
         The chosen ``"alpha"``.
     best_score_ : float
         Mean held-out score of the chosen penalty.
-    coef_, intercept_, classes_, support_, rank_, dual_gap_, objective_, norm_value_, n_iter_, \
-n_features_in_, feature_names_in_
+    coef_, intercept_, classes_, support_, selected_names_, feature_importances_, rank_, \
+dual_gap_, objective_, norm_value_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`MixedNormClassifier`, for the model fitted on all data.
 
     Examples
@@ -263,8 +263,8 @@ class MixedNormRegressorCV(_OneDesignCV, NormRegressor):
         The chosen ``"alpha"``.
     best_score_ : float
         Mean held-out score of the chosen penalty.
-    coef_, intercept_, support_, rank_, dual_gap_, objective_, norm_value_, n_iter_, \
-n_features_in_, feature_names_in_
+    coef_, intercept_, support_, selected_names_, feature_importances_, rank_, \
+dual_gap_, objective_, norm_value_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`MixedNormRegressor`, for the model fitted on all data.
 
     Examples

@@ -300,6 +300,12 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
         return names.places
 
     @property
+    def n_iter_(self) -> int:
+        """Passes over the rows: one. ``n_rounds_`` counts the rows, ``n_updates_`` the steps."""
+        self._state()
+        return 1
+
+    @property
     def mistakes_(self) -> int:
         """Rows whose class was predicted wrongly before they were learned from."""
         return self._learner.mistakes

@@ -183,6 +183,8 @@ class GroupPerceptron(OnlineClassifier):
         loss), rows seen, and rows that changed the weights.
     curve_ : dict of arrays
         Cumulative ``mistakes`` and ``loss`` after ``rounds``.
+    n_iter_ : int
+        Passes over the rows: one. ``n_rounds_`` counts the rows.
     n_features_in_ : int
         Number of features seen.
 
@@ -321,6 +323,8 @@ class MirrorDescentClassifier(OnlineClassifier, MirrorDescent):
         rows seen, and the number of rows that changed the weights.
     curve_ : dict of arrays
         Cumulative ``mistakes`` and ``loss`` after ``rounds``.
+    n_iter_ : int
+        Passes over the rows: one. ``n_rounds_`` counts the rows.
     n_features_in_ : int
         Number of features seen.
 

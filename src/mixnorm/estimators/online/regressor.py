@@ -74,6 +74,8 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         and the number of rows that changed the weights.
     curve_ : dict of arrays
         Cumulative ``loss`` after ``rounds``.
+    n_iter_ : int
+        Passes over the rows: one. ``n_rounds_`` counts the rows.
     n_features_in_ : int
         Number of features seen.
 

@@ -314,6 +314,18 @@ class BaseShareBoost(
 
     # Attributes of the model.
 
+    def _importances(self) -> np.ndarray:
+        model = self._get_model()
+        if model.pool.plain:
+            return super()._importances()
+        width = model.inputs.n_features
+        ends = np.cumsum([model.pool.n_columns(atom, width) for atom in model.support], dtype=int)
+        found = np.zeros(width)
+        for atom, weights in zip(model.support, np.split(model.weights, ends), strict=False):
+            read = np.unique(model.pool.feature_indices([atom], width))
+            found[read] += np.hypot.reduce(weights.ravel()) / len(read)
+        return found
+
     @property
     def coef_(self) -> Any:
         """Weights: of every column of ``X``, or of every atom where atoms are not columns."""

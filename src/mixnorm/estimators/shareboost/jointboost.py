@@ -75,6 +75,12 @@ class JointBoostClassifier(_Boosted):
         and ``constants`` (zero for the classes of the subset), ``error`` and ``loss``.
     selected_ : ndarray of shape (n_selected,)
         The columns used, in the order in which they were first chosen.
+    support_ : ndarray of shape (n_selected,)
+        The same columns, rising.
+    selected_names_ : list of str
+        Their names in the order of ``selected_``; ``x0, x1, ...`` where ``X`` has no names.
+    feature_importances_ : ndarray of shape (n_features,)
+        For each column the sum of the drops of the loss in its rounds, divided by their sum.
     path_ : dict of ndarray
         One row per round: ``"feature"``, ``"threshold"``, ``"n_classes"`` (size of the subset),
         ``"error"`` (weighted squared error, of weights that sum to one), ``"loss"`` (mean
@@ -84,6 +90,8 @@ class JointBoostClassifier(_Boosted):
         shares it.
     null_loss_ : float
         Loss before the first round.
+    n_iter_ : int
+        Number of rounds of the model.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     n_features_in_ : int
@@ -193,6 +201,15 @@ class JointBoostClassifier(_Boosted):
             warn_caller(f"Stopped after {done}: no stump lowers the loss.", FewerFeaturesWarning)
 
     # Attributes of the model.
+
+    def _importances(self) -> np.ndarray:
+        drops = -np.diff(self.path_["loss"], prepend=self.null_loss_)
+        return np.bincount(self.path_["feature"], np.maximum(drops, 0.0), self.n_features_in_)
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of rounds of the model."""
+        return self._get_model().size
 
     @property
     def rounds_(self) -> tuple[StumpRound, ...]:

@@ -76,6 +76,13 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
     ----------
     selected_ : ndarray of shape (n_selected,)
         The chosen columns, in the order in which they were chosen.
+    support_ : ndarray of shape (n_selected,)
+        The same columns, rising.
+    selected_names_ : list of str
+        Their names in the order of ``selected_``; ``x0, x1, ...`` where ``X`` has no names.
+    feature_importances_ : ndarray of shape (n_features,)
+        Norms of the weights of each column in ``coef_``, divided by their sum; zero for columns not
+        chosen. Atoms that are not columns share theirs equally among the columns that they read.
     path_ : dict of ndarray
         One row per round: ``"feature"`` (the column chosen, or its group's label), ``"loss"`` (the
         weighted mean training loss), ``"gradient"`` (the l1 norm of the chosen column's gradient
@@ -214,6 +221,13 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
     ----------
     selected_ : ndarray of shape (n_selected,)
         The chosen columns, in the order in which they were chosen.
+    support_ : ndarray of shape (n_selected,)
+        The same columns, rising.
+    selected_names_ : list of str
+        Their names in the order of ``selected_``; ``x0, x1, ...`` where ``X`` has no names.
+    feature_importances_ : ndarray of shape (n_features,)
+        Norms of the weights of each column in ``coef_``, divided by their sum; zero for columns not
+        chosen. Atoms that are not columns share theirs equally among the columns that they read.
     path_ : dict of ndarray
         One row per round: ``"feature"``, ``"loss"``, ``"gradient"`` and ``"seconds"``, as in
         :class:`ShareBoostClassifier`.

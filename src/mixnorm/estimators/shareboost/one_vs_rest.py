@@ -66,6 +66,13 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         1, 2, ... rounds each.
     selected_ : ndarray of shape (n_selected,)
         The columns that some class uses: round by round, in the order of the classes.
+    support_ : ndarray of shape (n_selected,)
+        The same columns, rising.
+    selected_names_ : list of str
+        Their names in the order of ``selected_``; ``x0, x1, ...`` where ``X`` has no names.
+    feature_importances_ : ndarray of shape (n_features,)
+        For each column the norm over classes of its weights, as in :class:`ShareBoostClassifier`,
+        divided by their sum.
     path_ : dict of ndarray
         One row per round of all classes: ``"features"`` (a tuple of the choice of each class, None
         where its path has ended), ``"n_features"`` (as ``n_features_used_``), ``"loss"`` (mean over
@@ -197,6 +204,9 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         return model
 
     # Attributes of the model.
+
+    def _importances(self) -> np.ndarray:
+        return np.hypot.reduce([one._importances() for one in self.estimators_], axis=0)
 
     @property
     def estimators_(self) -> list[ShareBoostClassifier]:
