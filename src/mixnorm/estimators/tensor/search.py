@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 
 from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines import dual
-from mixnorm.estimators._common.parameters import Folds, Jobs, Scoring, Switch, values_to_try
+from mixnorm.estimators._common.parameters import values_to_try
 from mixnorm.estimators._common.progress import FitTask
 from mixnorm.estimators._common.search import UNFINISHED, RowProblem, SearchedMixin
 from mixnorm.estimators.kernels.inputs import LossWeights, prepare_weights
@@ -114,10 +114,6 @@ class TensorKernelCV(SearchedMixin, TensorKernelLearner):
 
     _: KW_ONLY
     gammas: LossWeights = 100
-    cv: Folds = 5
-    scoring: Scoring = None
-    one_standard_error: Switch = False
-    n_jobs: Jobs = None
 
     @property
     def gamma_(self) -> float:
@@ -163,8 +159,8 @@ max_iter, random_state
         As in :class:`TensorKernelRegressor`.
     gammas : int or list of float, default=100
         Values of ``gamma`` to try, or their number between 0.01 and 10000.
-    cv : int, splitter or iterable, default=5
-        Folds, as in scikit-learn.
+    cv : int, splitter or iterable, default=None
+        Folds, as in scikit-learn; None takes five.
     scoring : str or callable, default=None
         The score to maximise; None takes the share of variance explained.
     one_standard_error : bool, default=False
@@ -219,8 +215,8 @@ max_iter, random_state
         As in :class:`TensorKernelClassifier`.
     gammas : int or list of float, default=30
         Values of ``gamma`` to try, or their number between 0.01 and 10000.
-    cv : int, splitter or iterable, default=5
-        Folds, as in scikit-learn.
+    cv : int, splitter or iterable, default=None
+        Folds, as in scikit-learn; None takes five.
     scoring : str or callable, default=None
         The score to maximise; None takes accuracy.
     one_standard_error : bool, default=False
