@@ -162,3 +162,31 @@ def test_a_path_with_other_class_weights_is_not_continued(irises):
     model = ShareBoostClassifier(1, warm_start=True).fit(*irises)
     with pytest.raises(ValueError, match="class_weight, .* has changed since"):
         model.set_params(class_weight="balanced", n_features_to_select=2).fit(*irises)
+
+
+class Weights:
+    """A callback that keeps the sample weights with which scores are computed."""
+
+    def __init__(self):
+        self.met = []
+
+    def setup(self, estimator, context):
+        """Do nothing."""
+
+    def teardown(self, estimator, context):
+        """Do nothing."""
+
+    def on_fit_task_begin(self, estimator, context):
+        """Do nothing."""
+
+    def on_fit_task_end(self, estimator, context, *, metadata):
+        self.met.append(metadata["sample_weight"])
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CLASSIFIERS if hasattr(kind, "set_callbacks")])
+def test_callbacks_get_the_sample_weights_alone(kind, irises):
+    X, y = irises
+    callback, weight = Weights(), np.full(len(y), 2.0)
+    short(kind, class_weight=WEIGHTS).set_callbacks(callback).fit(X, y, sample_weight=weight)
+    assert callback.met
+    assert all(given is weight for given in callback.met)

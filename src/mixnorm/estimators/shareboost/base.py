@@ -108,11 +108,11 @@ class BaseShareBoost(
         if previous is not None:
             self._check_continues(previous, X.shape[1])
         check_pool_takes(pool, X)
-        sample_weight = apply_class_weights(self.class_weight, y, sample_weight)
-        target, n_outputs, outputs = self._encode_targets(X, y, sample_weight)
-        weight = check_weights(sample_weight, X.shape[0], working_dtype(X), like=X)
-        n_rows = total_weight(sample_weight, X.shape[0])
-        if sample_weight is not None and isinstance(self._get_alpha(), str):
+        given = apply_class_weights(self.class_weight, y, sample_weight)
+        target, n_outputs, outputs = self._encode_targets(X, y, given)
+        weight = check_weights(given, X.shape[0], working_dtype(X), like=X)
+        n_rows = total_weight(given, X.shape[0])
+        if given is not None and isinstance(self._get_alpha(), str):
             self._warn_of_light_rows(n_rows, weight)
         self._remember(X, y)
         data = self._bind_pool(pool, X, weight) if data is None else data
@@ -231,8 +231,9 @@ class BaseShareBoost(
     def _warn_of_light_rows(self, n_rows: float, weight: Array) -> None:
         count = int(np.count_nonzero(to_numpy(weight)))
         if n_rows < _LEAST_WEIGHT_OF_COUNTS * count:
+            given = "sample_weight" + " times class_weight" * (self.class_weight is not None)
             warn_caller(
-                f"sample_weight adds up to {n_rows:.3g} for {count} rows. alpha='auto' counts rows "
+                f"{given} adds up to {n_rows:.3g} for {count} rows. alpha='auto' counts rows "
                 "by their weights, so that it finds little data and keeps the model close to a "
                 f"constant. Scale sample_weight to add up to {count}, or give alpha as a number.",
                 LightRowsWarning,

@@ -165,8 +165,8 @@ class JointBoostClassifier(_Boosted):
         self, X: np.ndarray | SparseMatrix, y: np.ndarray, sample_weight: ArrayLike | None
     ) -> Self:
         """Run the engine on validated data and keep the model."""
-        sample_weight = apply_class_weights(self.class_weight, y, sample_weight)
-        weight = check_weights(sample_weight, len(y), np.float64)
+        given = apply_class_weights(self.class_weight, y, sample_weight)
+        weight = check_weights(given, len(y), np.float64)
         classes, labels = np.unique(y, return_inverse=True)
         # Two classes have opposite labels: one score, positive for the second, is enough.
         several = len(classes) > 2

@@ -156,8 +156,7 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         with all_or_nothing(self):
             X, y = self._check_labels(X, y)
             check_numpy(X, type(self).__name__)
-            weight = apply_class_weights(self.class_weight, y, sample_weight)
-            self.model_ = self._fit_classes(X, y, weight)
+            self.model_ = self._fit_classes(X, y, sample_weight)
             return self
 
     def _make_learner(self) -> ShareBoostClassifier:
@@ -175,15 +174,15 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         classes, labels = np.unique(y, return_inverse=True)
         plain = self._make_learner()
         pool = copy.deepcopy(plain._pool())
-        data = plain._bind_pool(pool, X, check_weights(sample_weight, X.shape[0], working_dtype(X)))
+        given = apply_class_weights(self.class_weight, y, sample_weight)
+        data = plain._bind_pool(pool, X, check_weights(given, X.shape[0], working_dtype(X)))
         pool = data.pool  # with what it has learned from the data
         plain.n_features_in_ = self.n_features_in_
         outputs = ClassOutputs(classes, copy.deepcopy(plain._loss()))
         own = range(len(classes)) if len(classes) > 2 else [1]
         progress = FitTask.of_fit(self, X, y, sample_weight, len(own))
         jobs = (
-            delayed(_fit_class)(copy.copy(plain), pool, data, X, labels == c, sample_weight)
-            for c in own
+            delayed(_fit_class)(copy.copy(plain), pool, data, X, labels == c, given) for c in own
         )
         paths: list[Path] = []
         messages: dict[type[Warning], list[tuple[Any, str]]] = {}
