@@ -2,8 +2,8 @@
 Ten digits from a few pixels
 ============================
 
-One fit of :class:`~mixnorm.ShareBoostClassifier` gives the models of all sizes. Here
-the path is read in two ways: against held-out data, and by cross-validation, which
+One fit of :class:`~mixnorm.ShareBoostClassifier` gives the models of all sizes. This example
+looks at the path in two ways: with the errors on held-out data, and with cross-validation, which
 chooses the size without them.
 """
 
@@ -25,14 +25,14 @@ ShareBoostPathDisplay.from_estimator(model, X_test, y_test)
 plt.show()
 
 # %%
-# Any smaller model is read off the path: ``truncate`` refits nothing.
+# ``truncate`` returns any smaller model of the path without refitting.
 
 for size in (5, 10, 20, 40):
     error = 1 - model.truncate(size).score(X_test, y_test)
     print(f"{size:2d} pixels: test error {100 * error:.1f} %")
 
 # %%
-# Where the pixels are, in the order they were chosen.
+# The next figure shows where the first 20 pixels are, numbered in the order of choice.
 
 order = np.full(64, np.nan)
 order[model.selected_[:20]] = np.arange(1, 21)
@@ -46,9 +46,9 @@ ax.set_title("The first 20 pixels, over the mean image")
 plt.show()
 
 # %%
-# With cross-validation the size is chosen on the training part alone. The band is one
-# standard deviation over the folds; of the sizes within one standard error of the best, the
-# smallest is taken.
+# Cross-validation chooses the size on the training part alone. The band is one
+# standard deviation over the folds. The search takes the smallest of the sizes within one
+# standard error of the best.
 
 search = ShareBoostClassifierCV(n_features_to_select=40, cv=5, one_standard_error=True)
 search.fit(X, y)

@@ -1,16 +1,16 @@
 r"""
-A rule that changes, seen in the error of the last rows
-========================================================
+When the data change: the error of the latest rows
+==================================================
 
-Online learners predict each row before they learn from it. The error of the last rows therefore
-shows at once when the rule behind a stream changes, and how fast the learner follows. The error of
-all rows so far hides both. Rows are raw here: kelvin, pascals and volts, neither centred nor
+Online learners predict each row before they learn from it. The error of the latest rows therefore
+shows at once when the rule behind a stream changes, and how fast the learner adapts. The error of
+all rows so far hides both. The rows are raw here: kelvin, pascals and volts, neither centred nor
 scaled.
 """
 
 # %%
-# A machine is in one of three states. Three instruments measure it, and their readings tell the
-# state but for some noise. Half-way through the stream the states trade places.
+# A machine is in one of three states. Three instruments measure it, and their readings determine
+# the state, apart from some noise. Half-way through the stream the three states are exchanged.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,9 +26,9 @@ state = np.argmax(noise @ rule.T + 0.3 * rng.standard_normal((n_rows, 3)), axis=
 y = np.where(np.arange(n_rows) < change, state, (state + 1) % 3)
 
 # %%
-# ``partial_fit`` keeps the order of rows. The mistakes that a batch adds are those of rows
-# predicted before they were learned from. The guess to compare with is the class that was the
-# commonest before the batch.
+# ``partial_fit`` keeps the order of rows, and predicts each row before it learns from it. The
+# mistakes in a batch are the difference of ``mistakes_``. The guess for comparison is the class
+# that was the commonest before the batch.
 
 batch = 100
 
@@ -64,10 +64,10 @@ for model in (mirror, perceptron):
     print(f"{type(model).__name__}: {model.mistakes_ / n_rows:.1%} of all rows wrong")
 
 # %%
-# A change of units is another matter. Here the rule stays, but from the same row on the readings
+# A change of units is different. Here the rule stays the same, but from row 4,001 on the readings
 # are in degrees Fahrenheit, millimetres of mercury and millivolts. Columns may be in any units, but
-# these must not change: means and units are those of the whole stream, and old rows are not
-# forgotten. The error stays high. A new model needs 200 rows to be as good as the old one was.
+# the units must not change, because means and units are those of the whole stream, and old rows are
+# not forgotten. The error stays high. A new model needs 200 rows to be as good as the old one was.
 
 U = X.copy()
 U[change:] = X[change:] * [1.8, 1 / 133.322, 1000.0] - [459.67, 0.0, 0.0]

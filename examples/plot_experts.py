@@ -1,18 +1,18 @@
 r"""
-Which norm, by its bound and by its test error
-==============================================
+Choosing a norm by its bound and by its test error
+==================================================
 
-An example of Kakade, Shalev-Shwartz and Tewari (section 4.1). A row
-:math:`x \in \{\pm 1\}^d` holds the advice of :math:`d` experts, and the label is the binary
-number that :math:`s = \log_2 k` of them spell. A norm's bound is, up to a logarithm, the norm of
-weights that solve the problem times the dual norm of the data. It says which norm suits these
-data before anything is fitted, and the fits agree.
+This is an example of Kakade, Shalev-Shwartz and Tewari (section 4.1). A row
+:math:`x \in \{\pm 1\}^d` holds the advice of :math:`d` experts. The label is a binary number, and
+:math:`s = \log_2 k` of the experts give its digits. The bound of a norm is, up to a logarithm, the
+norm of weights that solve the problem times the dual norm of the data. It shows which norm suits
+these data before anything is fitted, and the fits agree.
 """
 
 # %%
-# The weights that solve it hold for each class its binary number, as :math:`\pm 1`, on the
-# :math:`s` experts, and zero on all others. If :math:`r` is predicted in place of :math:`y`, what
-# counts of a row is the matrix with :math:`x` for the class :math:`y` and :math:`-x` for
+# The weights that solve the problem hold for each class its binary number, as :math:`\pm 1`, on the
+# :math:`s` experts, and zero on all others. If :math:`r` is predicted instead of :math:`y`, the
+# row enters the bound as the matrix with :math:`x` for the class :math:`y` and :math:`-x` for
 # :math:`r`.
 
 import matplotlib.pyplot as plt
@@ -25,7 +25,7 @@ NORMS = {"(2,1)": MixedNorm(2, 1), "(1,1)": MixedNorm(1, 1), "(2,2)": MixedNorm(
 
 
 def make_experts(n_samples, n_classes, n_experts, rng):
-    """Draw rows and labels; return them and weights that tell all classes apart."""
+    """Draw rows and labels; return them and weights that separate all classes."""
     n_bits = n_classes.bit_length() - 1
     codes = 2.0 * (np.arange(n_classes)[:, None] >> np.arange(n_bits) & 1) - 1.0
     y = rng.permutation(np.arange(n_samples) % n_classes)
@@ -37,7 +37,7 @@ def make_experts(n_samples, n_classes, n_experts, rng):
 
 
 def differences(X, y, n_classes):
-    """Yield for some rows the matrix of the label's score less that of another class."""
+    """Yield for some rows the matrix of the label's score minus that of another class."""
     for x, label in zip(X[:5], y, strict=False):
         matrix = np.zeros((len(x), n_classes))
         matrix[:, label], matrix[:, label - 1] = x, -x
@@ -49,9 +49,9 @@ def differences(X, y, n_classes):
 # ----------
 # For a norm whose half square is :math:`\beta`-strongly convex, the Rademacher complexity of the
 # weights that are no larger than :math:`W` is at most :math:`\|W\| \max \|X\|_* / \sqrt{\beta n}`
-# (Theorem 7). The norms (2,1) and (1,1) are not strongly convex. Each has a surrogate that is
-# nearly the same norm and strongly convex; the logarithms come from these. All of it is
-# measured on the data.
+# (Theorem 7). The norms (2,1) and (1,1) are not strongly convex. Each has a surrogate, a
+# strongly convex norm that is nearly the same; the logarithms come from these surrogates. All
+# quantities are measured on the data.
 
 
 def product(norm, X, y, weights):
@@ -60,7 +60,7 @@ def product(norm, X, y, weights):
 
 
 def bound(norm, X, y, weights):
-    """Return the bound for one row; for more it goes down with the root of their number."""
+    """Return the bound for one row; it falls with the square root of the number of rows."""
     surrogate = norm.surrogate(weights.shape) if hasattr(norm, "surrogate") else norm
     return product(surrogate, X, y, weights) / np.sqrt(surrogate.strong_convexity())
 
@@ -78,14 +78,14 @@ for k, d in [(8, 1_000), (16, 1_000), (64, 1_000), (16, 10_000), (16, 100_000)]:
     )
 
 # %%
-# But for logarithms, (2,1) is better than (1,1) by about :math:`\sqrt k`, since all classes use
-# the same experts, and better than (2,2) by :math:`\sqrt{d/s}`, since few experts are used at
-# all. The bounds, in which the logarithms are, go the same way.
+# Up to logarithms, (2,1) is better than (1,1) by about :math:`\sqrt k`, because all classes use the
+# same experts, and better than (2,2) by :math:`\sqrt{d/s}`, because only a few experts are used.
+# The bounds, which include the logarithms, have the same order.
 #
 # The fits
 # --------
-# For each norm and number of training rows a path of penalties is fitted, and one of them chosen
-# on held-out rows.
+# For each norm and number of training rows, a path of penalties is fitted, and one of them is
+# chosen on held-out rows.
 
 K, D = 16, 1_000
 rng = np.random.default_rng(0)
@@ -112,10 +112,10 @@ for name, curve in found.items():
     print(name, " ".join(f"{100 * error:5.1f} %" for error in curve))
 
 # %%
-# The test errors come in the order of the bounds: (2,1) needs a few dozen rows, (1,1) several
-# times as many, and (2,2) has learned little when the others make no mistake any more. The order
-# shows once there are rows enough for (1,1) to do better than guessing; with 64 and fewer it does
-# not, and (2,2) hardly.
+# The test errors have the order of the bounds: (2,1) needs a few dozen rows, (1,1) several
+# times as many, and (2,2) has learned little when the others already make no mistakes. The order
+# is visible once there are enough rows for (1,1) to do better than guessing. With 64 rows or fewer
+# (1,1) does not, and (2,2) hardly does.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 for name, norm in NORMS.items():

@@ -2,20 +2,20 @@ r"""
 Features needed as classes grow
 ===============================
 
-The first family of the ShareBoost paper's Appendix C: an example of class :math:`y` is
-:math:`x = [\mathrm{bin}(y),\, 2 \log_2(k)\, e_y]`. The :math:`\log_2 k` bits are enough
-to tell all :math:`k` classes apart, if the classes share them. The other :math:`k`
-columns tell one class each, and are larger. Penalties on single weights, l1 or l2,
-prefer those; ShareBoost, which pays per feature, takes the bits.
+This example uses the first family of data in the ShareBoost paper's Appendix C: a row of class
+:math:`y` is :math:`x = [\mathrm{bin}(y),\, 2 \log_2(k)\, e_y]`. The :math:`\log_2 k` bits are
+enough to separate all :math:`k` classes, if the classes share them. Each of the other :math:`k`
+columns indicates one class, and is larger. Penalties on single weights, l1 or l2, prefer those
+columns. ShareBoost counts features, and chooses the bits.
 
-The columns are used raw. Scaled to the same size, the indicators lose their advantage
+The columns are used without scaling. Scaled to the same size, the indicators lose their advantage
 and the l1 and l2 penalties find the bits too.
 """
 
 # %%
-# For each number of classes: how many features does a model need to be right on every
-# training example? ShareBoost is read off its path. From the regularised models the
-# features with the largest weights are kept, as many as it takes.
+# For each number of classes, how many features does a model need to classify every
+# training row correctly? For ShareBoost the path gives the number. From the regularised models, the
+# features with the largest weights are kept, as many as are needed.
 
 import matplotlib.pyplot as plt
 import numpy as np

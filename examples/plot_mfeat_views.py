@@ -2,18 +2,19 @@ r"""
 Six views of a digit
 ====================
 
-The handwritten digits of the set mfeat are described in six ways: Fourier coefficients of their
-shapes, correlations of profiles, Karhunen-Loève coefficients, pixel averages, Zernike moments, and
-six numbers of their morphology. Each view has kernels of its own, and the learners weigh them. With
-few training rows no view is enough alone.
+The handwritten digits of the data set mfeat are described by six views: Fourier coefficients of
+their shapes, correlations of profiles, Karhunen-Loève coefficients, pixel averages, Zernike
+moments, and six morphological numbers. Each view has its own kernels, and the learners weight them.
+With few training rows no single view is enough.
 
-Two questions: what is the sum of the kernels worth, and what are its weights worth?
+The example answers two questions: how much does the sum of the kernels gain, and how much do the
+weights gain?
 """
 
 # %%
-# The set is read by :func:`mixnorm.datasets.load`, from the folder that ``MIXNORM_DATA`` names.
-# Where there is no such file, synthetic views stand in for it, each of which confuses some of the
-# classes. What is said below is about mfeat.
+# :func:`mixnorm.datasets.load` reads the data set from the folder that ``MIXNORM_DATA`` names.
+# If there is no such file, synthetic views are used instead, each of which confuses some of the
+# classes. The comments below are about mfeat.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -59,8 +60,9 @@ for name, columns in views.items():
 # %%
 # A bank per view
 # ---------------
-# Every view has two Gaussian kernels. Their widths are relative to how far apart rows are in that
-# view, so that six columns and 240 are treated alike. Columns are scaled within the bank.
+# Every view has two Gaussian kernels. Their widths are relative to the distances between rows in
+# that view, so that a view of six columns and one of 240 are treated alike. The bank scales the
+# columns.
 
 WIDTHS = [GaussianKernel(0.25, relative=True), GaussianKernel(1.0, relative=True)]
 
@@ -84,7 +86,7 @@ def learners(bank):
 
 
 def draws(y, n_draws=5, per_class=20):
-    """Yield training and test rows, so many training rows per class."""
+    """Yield training and test rows, with ``per_class`` training rows of each class."""
     for seed in range(n_draws):
         rng = np.random.default_rng(seed)
         train = [rng.choice(np.flatnonzero(y == k), per_class, replace=False) for k in np.unique(y)]
@@ -93,7 +95,7 @@ def draws(y, n_draws=5, per_class=20):
 
 
 def single_errors(X, y, views):
-    """Return the error of each view alone, with what proves the better kernel: (views, draws)."""
+    """Return the test error of each view alone with its better kernel: (views, draws)."""
     errors = np.ones((len(views), len(WIDTHS), 5))
     for draw, (train, test) in enumerate(draws(y)):
         for v, columns in enumerate(views.values()):
@@ -106,7 +108,7 @@ def single_errors(X, y, views):
 
 
 def run(X, y, views):
-    """Return errors (draws) and shares of the weight by view (draws, views) of every learner."""
+    """Return errors (draws) and fractions of the weight by view (draws, views) of every learner."""
     errors, shares = {}, {}
     for train, test in draws(y):
         for name, model in learners(bank_of(views)).items():
@@ -123,14 +125,15 @@ for name, found in (alone | errors).items():
     print(f"{name:8s} {100 * found.mean():5.1f} % (sd {100 * found.std(ddof=1):.1f})")
 
 # %%
-# All views together make less than half the errors of the best of them. But it is not the weights
-# that do it: the views are all good in their way, and the average is as good as any learner.
+# All views together make less than half the errors of the best single view. The weights
+# are not the reason: all views are useful, and the average is as good as any learner.
 #
-# Conv-MKL and SMSD-MKL, at their defaults, are worse than the average. They go by tail sums, which
-# are small where a view has few columns: most of the weight goes to the smallest view, which alone
-# is the worst. Tail sums are made to compare the widths of one metric. They know nothing of
-# labels, and are no measure of views. (``SMSDMKLClassifierCV`` and ``ConvMKLClassifierCV`` see it,
-# and choose parameters by which tail sums count least.)
+# Conv-MKL and SMSD-MKL, at their defaults, are worse than the average. They use tail sums, which
+# are small for views of few columns. Most of the weight goes to the smallest view, which is the
+# worst one alone. Tail sums are meant for comparing the widths of one metric. They do not depend on
+# the labels, and do not measure the quality of views. (``SMSDMKLClassifierCV`` and
+# ``ConvMKLClassifierCV`` notice this, and choose parameters that give tail sums the least
+# influence.)
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
 shown = alone | errors
@@ -153,10 +156,10 @@ right.legend(title="view")
 plt.show()
 
 # %%
-# Strangers among the views
-# -------------------------
-# Weights are for kernels that do not help. Here are twelve more views: the same columns, whose
-# rows are shuffled, so that they say nothing of the digit in question.
+# Views of noise
+# --------------
+# Weights are useful if some kernels do not help. Here are twelve more views, called strangers: the
+# same columns with shuffled rows, which carry no information about the digit.
 
 rng = np.random.default_rng(0)
 tables, crowd = [X], dict(views)
@@ -173,10 +176,10 @@ for name, found in crowd_errors.items():
     print(f"{name:8s} {100 * found.mean():4.1f} %, {true:4.0%} of the weight on the true views")
 
 # %%
-# Now the average makes half as many errors again, for two thirds of it is noise. Learners with a
-# small p find out which views are true, and are about as good as before: with p = 1 no stranger has
-# any weight. To Conv-MKL and SMSD-MKL a small view and its shuffled copies are equally cheap, and
-# they lose more.
+# Now the average makes half as many errors again, because two thirds of it are noise. Learners with
+# a small p find the true views, and are about as good as before. With p = 1 no stranger has any
+# weight. For Conv-MKL and SMSD-MKL a small view and its shuffled copies have the same tail sums,
+# and these learners lose more.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.5), layout="constrained", sharey=True)
 place = np.arange(len(errors))[::-1]

@@ -2,20 +2,20 @@ r"""
 Four designs, four norms
 ========================
 
-Kakade, Shalev-Shwartz and Tewari compare norms of matrices by what the weights and the rows look
-like (sections 3 to 5). Here is a design for each of four norms, where it should win:
+Kakade, Shalev-Shwartz and Tewari compare norms of matrices by the structure of the weights and
+the rows (sections 3 to 5). This example has four designs, each of which suits one norm:
 
-* columns of signs, of which a few spell the class: ``"l2,1"``;
+* columns of signs, a few of which spell the class: ``"l2,1"``;
 * outputs that depend on two combinations of all columns: ``"trace"``;
-* rows with few entries that are not zero, as texts have, and weights for all columns: ``"l2,2"``;
-* outputs with a few columns of their own each: ``"l1,1"``.
+* rows with few nonzero entries, as in texts, and weights for all columns: ``"l2,2"``;
+* outputs that each have a few columns of their own: ``"l1,1"``.
 
-:func:`mixnorm.advise` is asked which norm to use, from the training rows. Test rows, which it
-never saw, say whether it was right.
+:func:`mixnorm.advise` recommends a norm from the training rows. Test rows, which it
+never saw, show whether the advice was right.
 """
 
 # %%
-# Three thousand rows of each design are kept for the test.
+# Three thousand rows of each design are kept for testing.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,7 +31,7 @@ N_TEST = 3000
 
 
 def labels(scores, rng):
-    """Draw classes with the probabilities that scores stand for."""
+    """Draw classes with the probabilities that the scores imply."""
     return np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
 
 
@@ -60,7 +60,7 @@ def texts(rng, n=300, d=300, k=5):
 
 
 def unrelated(rng, n=80, d=60, k=8):
-    """Outputs with three columns of their own each."""
+    """Outputs that each have three columns of their own."""
     X, W = rng.standard_normal((n + N_TEST, d)), np.zeros((d, k))
     for output in range(k):
         W[rng.choice(d, 3, replace=False), output] = rng.choice([-1.0, 1.0], 3)
@@ -75,8 +75,8 @@ DESIGNS = {
 }
 
 # %%
-# The advice has a penalty for each norm, so that all four can be fitted and tested. Errors are the
-# share of wrong labels, or squared errors in parts of the variance.
+# The advice has a penalty for each norm, so all four can be fitted and tested. Errors are the
+# fraction of wrong labels, or squared errors as a fraction of the variance.
 
 
 def test_error(advice, norm, train, test):
@@ -106,10 +106,10 @@ for name, (advice, errors) in found.items():
         print("   ", line)
 
 # %%
-# In three designs the norm that should win does, and is advised. With sparse rows ``"l2,2"`` and
-# ``"trace"`` are as good as each other, and the advice says that they tie. The number in brackets
-# is the place of a bound: for the first and the third design the norm that is advised has the
-# smallest, for the others it has the second, after ``"l2,2"``. There errors and bounds disagree.
+# In three designs the expected norm is the best, and it is advised. With sparse rows ``"l2,2"`` and
+# ``"trace"`` are equally good, and the advice reports a tie. The number in brackets is the rank of
+# a bound. In the first and the third design the advised norm has the smallest bound. In the others
+# it has the second smallest, after ``"l2,2"``; there errors and bounds disagree.
 
 fig, panels = plt.subplots(1, 4, figsize=(11, 3.2), layout="constrained")
 for axes, (name, (advice, errors)) in zip(panels, found.items(), strict=True):
@@ -126,16 +126,16 @@ panels[0].legend(fontsize="small")
 plt.show()
 
 # %%
-# What the advice says of the first design:
+# The advice gives these reasons for the first design:
 
 print(found["Shared columns"][0].why)
 
 # %%
 # The bounds
 # ----------
-# In theory a norm is as good as the weights that solve the problem are small in it, times how large
-# rows are in its dual. For the first design such weights are known: plus and minus one for three
-# columns.
+# In theory a norm is good if the weights that solve the problem are small in it and the rows are
+# small in its dual norm: the product counts. For the first design such weights are known: plus and
+# minus one for three columns.
 
 X, y, n = experts(np.random.default_rng(0))
 W = np.zeros((100, 8))
@@ -153,19 +153,19 @@ for norm in NORMS:
     )
 
 # %%
-# ``"l2,1"`` comes first: ``"l1,1"`` pays for every class that uses a column, ``"l2,2"`` and
-# ``"trace"`` for all hundred entries of a row. Nothing is said about the error itself, as a model
-# without features loses :math:`\ln 8 = 2.1`. Bounds hold for the worst rows of their size, and
-# order norms. With more rows they fall:
+# ``"l2,1"`` has the smallest bound. ``"l1,1"`` pays for every class that uses a column, and
+# ``"l2,2"`` and ``"trace"`` pay for all hundred entries of a row. The bounds do not predict the
+# error itself, since a model without features has a loss of only :math:`\ln 8 = 2.1`. Bounds hold
+# for the worst rows of their size, and only order the norms. With more rows they fall:
 
 bound = bounds.excess_risk("l2,1", X[:n], radius=as_norm("l2,1").value(W), n_outputs=8)
 print(bound.at(10 * n).sentence)
-print(f"{bound.needed(0.5):,.0f} rows would bring it to 0.5.")
+print(f"{bound.samples_for(0.5):,.0f} rows would bring it to 0.5.")
 
 # %%
-# How far they are from what they bound can be measured. The Rademacher complexity is how well
-# weights of that size can fit random signs. Bounds and complexities fall with the root of the
-# number of rows.
+# The gap between a bound and the Rademacher complexity that it bounds can be measured. The
+# complexity is how well weights of that size can fit random signs. Bounds and complexities fall
+# with the square root of the number of rows.
 
 fig, panels = plt.subplots(1, 4, figsize=(11, 3.2), sharey=True, layout="constrained")
 for axes, norm in zip(panels, NORMS, strict=True):
@@ -178,7 +178,7 @@ for axes in panels[1:]:
 plt.show()
 
 # %%
-# For ``"l2,2"`` the bound is the complexity, but for a hair. For the others it is two to three
-# times as large: the price of the norms that stand in for them in the proof. Measured, the ball of
-# ``"trace"`` that holds these weights is smaller than that of ``"l2,2"``, and the errors agree. Its
-# bound can never show that.
+# For ``"l2,2"`` the bound is nearly equal to the complexity. For the others it is two to three
+# times as large, because the proof uses other norms in their place. Measured by the complexity, the
+# ball of ``"trace"`` that holds these weights is smaller than that of ``"l2,2"``, and the errors
+# agree. The bound of ``"trace"`` can never show that.

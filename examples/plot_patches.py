@@ -2,16 +2,16 @@
 Digits from a few patches
 =========================
 
-A feature of :class:`~mixnorm.pools.Patches` is a small template and a place: how strongly is this
-stroke found there, or near? All ten digits share the features that are chosen. One fit gives the
-curve of errors against their number, and each of them can be looked at.
-:doc:`/user_guide/images` says more.
+An atom of :class:`~mixnorm.pools.Patches` is a small template with a place. It measures how
+strongly a stroke matches at or near that place. All ten digits share the chosen atoms. One fit
+gives the errors for every number of atoms, and each atom can be drawn. :doc:`/user_guide/images`
+has the details.
 """
 
 # %%
-# MNIST is read by :func:`mixnorm.datasets.load`, from the folder that ``MIXNORM_DATA`` names; here
-# are 3,000 of its training images, and all 10,000 test images. Where there is no such file, the
-# small digits of scikit-learn stand in for it, with smaller patches. What is said below is about
+# :func:`mixnorm.datasets.load` reads MNIST from the folder that ``MIXNORM_DATA`` names. The example
+# uses 3,000 of its training images, and all 10,000 test images. If there is no such file, the
+# small digits of scikit-learn are used instead, with smaller patches. The comments below are about
 # MNIST.
 
 import matplotlib.pyplot as plt
@@ -36,12 +36,12 @@ except DatasetNotFoundError:
 print(f"{len(images)} training images of {images.shape[1]} x {images.shape[2]} pixels")
 
 # %%
-# Upright, and deformed
-# ---------------------
-# :func:`~mixnorm.datasets.deslant_images` takes out the slant of the writing, which says who wrote
-# and not what. :func:`~mixnorm.datasets.deform_images` makes more images of those there are:
-# turned, stretched and bent a little, each copy in a way of its own. Here are some images as they
-# come, upright, and two copies of each.
+# Upright and deformed images
+# ---------------------------
+# :func:`~mixnorm.datasets.deslant_images` takes out the slant of the writing, which depends on the
+# writer and not on the digit. :func:`~mixnorm.datasets.deform_images` makes more images from the
+# existing ones: each copy is turned, stretched and bent a little, at random. The figure shows some
+# images as given, upright, and two copies of each.
 
 upright, test_upright = datasets.deslant_images(images), datasets.deslant_images(test)
 copies = datasets.deform_images(upright, n_copies=2, random_state=0, **amounts)
@@ -62,11 +62,11 @@ for line, (name, pictures) in zip(axes, rows.items(), strict=True):
 plt.show()
 
 # %%
-# How many features, how many errors
-# ----------------------------------
-# Images go in as they are, ``(n_samples, height, width)``. The templates are learned from them: the
-# centres that k-means finds among their patches. Then 60 features are chosen out of all pairs of a
-# template and one of 16 places.
+# Error by number of features
+# ---------------------------
+# Images are given as arrays ``(n_samples, height, width)``. The templates are learned from them:
+# they are the centres that k-means finds among their patches. Then 60 atoms are chosen out of all
+# pairs of a template and one of 16 places.
 
 trained = {
     "as given": (images, y, test),
@@ -91,25 +91,26 @@ ax.legend(title="Training images")
 plt.show()
 
 # %%
-# Images that stand upright need fewer features. Copies lower the error of models of 40 features and
-# more once again, and that of smaller ones hardly (so it is with other seeds, too).
+# Upright images need fewer atoms. Copies lower the error of models of 40 atoms and
+# more further, and hardly change that of smaller models (this also holds with other seeds).
 
 # %%
-# What was chosen
-# ---------------
-# Three pictures for each of the first twelve: the template, light where it wants ink and dark where
-# it wants none; where it is looked for, over the mean image; and what its largest response adds to
-# the score of each digit. A long bar upward is evidence for a digit, one downward against it.
+# The chosen patches
+# ------------------
+# Each of the first twelve atoms has three pictures: the template, light where it expects ink and
+# dark where it expects none; the mask, over the mean image; and the contribution of its largest
+# response to the score of each digit. A long bar upward is evidence for a digit, a long bar
+# downward evidence against it.
 
 PatchDisplay.from_estimator(models["upright"], upright, name="The first twelve of 60 patches")
 plt.show()
 
 # %%
-# What it costs
-# -------------
-# A template is compared with the image only where its mask is not zero. That makes a number of
-# multiply-adds per image that can be told beforehand, and the smaller models of the path cost less
-# in proportion.
+# Cost of a prediction
+# --------------------
+# A template is compared with the image only where its mask is not zero. The number of multiply-adds
+# per image is therefore known beforehand, and the smaller models of the path cost less in
+# proportion.
 
 for size in (10, 20, 40, 60):
     cost = models["upright"].truncate(size).cost_

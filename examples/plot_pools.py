@@ -1,16 +1,16 @@
 """
-What each pool can draw
-=======================
+The boundaries of each pool
+===========================
 
-A pool says what :class:`~mixnorm.ShareBoostClassifier` has to choose from: the columns of the
-table, or features made of them. Two problems with two columns each show what the pools of
-:mod:`mixnorm.pools` can and cannot say; :doc:`/user_guide/pools` tells more about them.
+A pool defines the atoms that :class:`~mixnorm.ShareBoostClassifier` chooses from: the features of
+the table, or columns made of them. Two problems with two features each show which boundaries the
+pools of :mod:`mixnorm.pools` can and cannot draw. :doc:`/user_guide/pools` has the details.
 """
 
 # %%
-# Each panel shows what a model with the atoms of one pool predicts, over 400 of the rows it was
-# fitted to: how many atoms it has, what a prediction costs (multiplications and comparisons), and
-# how often it is right on rows that it has not seen.
+# Each panel shows the predictions of a model with atoms of one pool, and 400 of the rows it was
+# fitted to. The title gives the accuracy on new rows, the number of atoms, and the cost of a
+# prediction (multiplications and comparisons).
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,7 +30,7 @@ POOLS = [  # a pool, and how many of its atoms
 
 
 def draw(ax, X, y, model=None):
-    """Draw points of three classes, and under them what a model says."""
+    """Draw points of three classes, and the predictions of a model under them."""
     if model is not None:
         steps = np.linspace(-1, 1, 301)
         grid = np.stack(np.meshgrid(steps, steps), axis=-1)
@@ -61,10 +61,10 @@ def compare(label):
 # %%
 # Rings
 # -----
-# The class depends on the distance from the middle. No line tells the rings apart, and
-# ``Columns`` fails. The squared distance is a sum of a function of one column and a function of
-# the other: ``Stumps`` build such sums out of steps, and ``Products`` take the two squares first.
-# ``Boxes`` add up rectangles, and ``Pieces`` discs, on each of which they are linear functions.
+# The class depends on the distance from the middle. No straight line separates the rings, so
+# ``Columns`` fails. The squared distance is a sum of a function of one feature and a function of
+# the other. ``Stumps`` build such sums out of steps, and ``Products`` choose the two squares first.
+# ``Boxes`` add up rectangles. ``Pieces`` add up discs, with a linear function on each.
 
 
 def rings(X):
@@ -77,10 +77,10 @@ compare(rings)
 # %%
 # Quadrants
 # ---------
-# Now neither column says anything alone: the class is the sign of their product. A sum of
-# functions of single columns cannot tell opposite corners apart, and ``Stumps`` fail as
-# ``Columns`` do, however many there are. A box has two sides that hold together, a product is
-# just what is asked for, and a disc looks at both columns as well.
+# Here neither feature is informative alone: the class is the sign of their product. A sum of
+# functions of single features cannot separate opposite corners from the others, so ``Stumps`` fail,
+# as ``Columns`` do, however many there are. A box has two conditions that hold together, a product
+# is exactly the rule, and a disc also uses both features.
 
 
 def quadrants(X):

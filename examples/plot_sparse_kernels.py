@@ -2,16 +2,17 @@ r"""
 Ten copies of the right kernel
 ==============================
 
-Many kernels, and room for few. One might learn the weights of all of them and keep the largest.
-Jin, Yang and Mahdavi (2013) have an example in which that goes wrong: copies share the weight that
-one of them deserves. Choosing one kernel at a time does not fall for it.
+Suppose there are many kernels, and a model may use only a few of them. One approach is to learn the
+weights of all kernels and keep the largest. Jin, Yang and Mahdavi (2013) show an example in which
+this fails: copies of a kernel share the weight that a single one would get. Choosing one kernel at
+a time avoids the problem.
 
-First the example, then what the choice is for: an error that falls with the number of kernels.
+This page first shows the example, and then the error by the number of chosen kernels.
 """
 
 # %%
-# The larger part of the target depends on the first column, the smaller on the second, and each has
-# one kernel. Of two kernels, the first is the one to keep.
+# The larger part of the target depends on the first column, the smaller part on the second, and
+# each column has one kernel. If only one of the two kernels is kept, it should be the first.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,11 +34,11 @@ def bank_of(*columns):
 
 
 TWO, ELEVEN = bank_of(0, 1), bank_of(*[0] * 10, 1)
-COLUMN = {2: [0, 1], 11: [0] * 10 + [1]}  # what a kernel of the banks sees
+COLUMN = {2: [0, 1], 11: [0] * 10 + [1]}  # the column that each kernel of a bank uses
 
 
 def keep_largest(bank, X, y):
-    """Weigh all kernels, then fit again with the one of the largest weight; return both."""
+    """Weight all kernels, then refit with the one of the largest weight; return both."""
     weights = MKLRegressor(bank, p=1, C=1.0, tol=1e-4).fit(X, y).kernel_weights_
     kept = COLUMN[len(weights)][np.argmax(weights)]
     return weights, kept, GreedyMKLRegressor(bank_of(kept), n_kernels=1).fit(X, y)
@@ -50,7 +51,7 @@ def choose_one(bank, X, y):
 
 
 def error(prediction, y):
-    """Return the mean squared error, in parts of the variance of the targets."""
+    """Return the mean squared error, as a fraction of the variance of the targets."""
     return np.mean((prediction - y) ** 2) / np.var(y)
 
 
@@ -67,13 +68,13 @@ for bank in (TWO, ELEVEN):
         print(f"  {name:6s} column {column}, error {error(model.predict(X_test), y_test):.2f}")
 
 # %%
-# With eleven kernels the sum of the copies has the weight that the one kernel had. The problem is
-# the same, its minimum is the same, and so is the function learned; but of all ways to split it
-# between the copies, the solver finds the symmetric one. Then each copy has less than the
-# other kernel, which is kept, and explains next to nothing alone.
+# With eleven kernels the sum of the copies has the weight that the one kernel had. The problem, its
+# minimum and the learned function are the same. But there are many ways to split the weight between
+# the copies, and the solver finds the symmetric one. Each copy then has less weight than the other
+# kernel. The other kernel is kept, and explains almost nothing alone.
 #
-# The gradient of a kernel does not depend on how many copies there are. It is no accident of this
-# draw:
+# The gradient of a kernel does not depend on the number of copies. Other draws give the same
+# result:
 
 draws = []
 for seed in range(1, 6):
@@ -104,14 +105,14 @@ plt.show()
 # %%
 # Few kernels out of many
 # -----------------------
-# Now 40 columns with Gaussian kernels of three widths each, 300 rows, and a target that is a sum of
-# functions of five columns. One run of each algorithm gives the models of all sizes. ``"gomp"`` and
-# ``"l1"`` fit all chosen kernels again after each choice; ``"l2"`` takes one step, and may choose
-# a kernel more than once.
+# This part has 40 columns with Gaussian kernels of three widths each, 300 rows, and a target that
+# is a sum of functions of five columns. One run of each algorithm gives the models of all sizes.
+# ``"gomp"`` and ``"l1"`` refit all chosen kernels after each choice. ``"l2"`` takes one step, and
+# may choose a kernel more than once.
 
 
 def draw_additive(n_samples, rng):
-    """Return rows of 40 columns, and a target to which five of them add up."""
+    """Return rows of 40 columns, and a target that is a sum over five of them."""
     X = rng.uniform(-1.0, 1.0, (n_samples, 40))
     a, b, c, d, e = X[:, :5].T
     y = np.sin(4.0 * a) + 2.0 * b**2 + np.abs(c) + d + np.cos(5.0 * e)
@@ -149,10 +150,11 @@ for name, curve in curves.items():
 print(f"MKLRegressor(p=1): {np.mean(weighed):.3f}, with {np.mean(n_weighed):.0f} kernels")
 
 # %%
-# The first five kernels of ``"gomp"`` are those of the five columns, and with them it comes close
-# to the noise. Further kernels fit noise, and the error rises again, at these penalties less with
-# ``"l1"``. Weighing all kernels is about as good here, and no number has to be chosen. The steps of
-# ``"l2"`` go the same way more slowly: at the right end of its curve it has used up all 60.
+# The first five kernels of ``"gomp"`` are those of the five columns, and with them the error is
+# close to the noise. Further kernels fit noise, and the error rises again, with these penalties
+# less for ``"l1"``. Weighting all kernels is about as good here, and needs no number of kernels.
+# The steps of ``"l2"`` follow the same course more slowly: at the right end of its curve it has
+# used all 60 steps.
 
 fig, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 for name, curve in curves.items():
@@ -165,9 +167,9 @@ axes.legend()
 plt.show()
 
 # %%
-# How many kernels? Cross-validation takes one path per fold, which has the models of all sizes, and
-# scores them on the rows left out. The best size often has a kernel or two that fit noise; the
-# rule of one standard error takes the fewest kernels that do nearly as well.
+# Cross-validation chooses the number of kernels. It fits one path per fold, which has the models of
+# all sizes, and scores them on the rows left out. The best size often includes a kernel or two that
+# fit noise. The rule of one standard error takes the fewest kernels that are nearly as good.
 
 search = GreedyMKLRegressorCV(n_kernels=MOST, alpha=1e-2)
 for rule in (False, True):

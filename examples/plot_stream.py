@@ -1,15 +1,15 @@
 r"""
-Mistakes in a stream, and what was promised
-===========================================
+Mistakes in a stream and their bound
+====================================
 
-A row :math:`x \in \{\pm 1\}^d` holds the advice of :math:`d` experts, and the label is the binary
-number that a few of them spell. Perceptrons learn this from a stream, row by row. The group
-perceptron finds out which experts matter for all classes together. Its mistakes nearly stop, and
-stay below the bound that the theory gives for any stream that these experts solve.
+A row :math:`x \in \{\pm 1\}^d` holds the advice of :math:`d` experts. The label is a binary number,
+and a few of the experts give its digits. Perceptrons learn this from a stream, row by row. The
+group perceptron finds the experts that matter for all classes together. Its mistakes nearly stop,
+and stay below the bound that the theory gives for any stream that these experts solve.
 """
 
 # %%
-# Sixteen classes, spelt by four of a thousand experts.
+# There are sixteen classes, and four of a thousand experts give the binary digits of the class.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,8 +22,8 @@ X = rng.choice([-1.0, 1.0], size=(n_rounds, n_experts))
 y = (X[:, :n_bits] > 0) @ (1 << np.arange(n_bits))
 
 # %%
-# The weights that solve it have a margin of 2 between the right class and any other; divided by
-# two they have no hinge loss, and give the bound.
+# The weights that solve the problem have a margin of 2 between the right class and any other.
+# Divided by two they have no hinge loss, and give the bound.
 
 codes = 2.0 * (np.arange(16)[:, None] >> np.arange(n_bits) & 1) - 1.0
 solution = np.zeros((16, n_experts))
@@ -52,7 +52,7 @@ fig.tight_layout()
 plt.show()
 
 # %%
-# The group perceptron's weights single out the four experts.
+# In the weights of the group perceptron, the four experts stand out.
 
 weights = learners["group perceptron"].coef_
 sizes = np.sqrt(np.sum(weights**2, axis=0))

@@ -2,19 +2,20 @@ r"""
 Between ridge and lasso
 =======================
 
-All monomials up to degree 3 of 12 columns are 455 features, and there are 150 rows. What weights
-cost decides what is learned: ridge regression spreads them over all features, the lasso keeps a
-few. A tensor kernel learns under :math:`\frac1p \|w\|_p^p` with :math:`1 < p < 2`, and where there
-are too many features to compute, or no end of them, it does without.
+All monomials up to degree 3 of 12 columns are 455 features, and there are 150 rows. The penalty on
+the weights decides what is learned: ridge regression spreads them over all features, and the lasso
+keeps a few. A tensor kernel learns with the penalty :math:`\frac1p \|w\|_p^p` for
+:math:`1 < p < 2`. It does not compute the features, so there may be too many of them to compute, or
+infinitely many.
 
-First errors by :math:`p` on three targets. Then the weights that are found, along ``gamma``, and a
-kernel that has all monomials there are.
+This page first compares errors by :math:`p` on three targets. Then it shows the weights along
+``gamma``, and a kernel of the monomials of all degrees.
 """
 
 # %%
-# The targets are polynomials of degree 3 with noise, a quarter of their variance. One has four
-# monomials. The others have all 455: with weights that are normal numbers, and with cubes of such
-# numbers, of which a few are much larger than the rest.
+# The targets are polynomials of degree 3 plus noise of a quarter of their variance. One has four
+# monomials. The others have all 455: one with normal weights, and one with cubes of normal
+# numbers, a few of which are much larger than the rest.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -43,7 +44,7 @@ def uneven(X, rng):
 
 
 def even(X, rng):
-    """Return a sum of all monomials, whose weights are much alike."""
+    """Return a sum of all monomials, with weights of similar size."""
     features = KERNEL.features(X, q=4)
     return rng.standard_normal(len(features)) @ features
 
@@ -58,13 +59,14 @@ def draw(target, seed, n_train=150, n_test=1000):
 
 
 def error(prediction, y):
-    """Return the mean squared error, in parts of the variance of the targets."""
+    """Return the mean squared error, as a fraction of the variance of the targets."""
     return np.mean((prediction - y) ** 2) / np.var(y)
 
 
 # %%
-# Ridge and lasso are given the same features, of standardised columns. Penalties are chosen by
-# five folds of the training rows. ``q`` is the exponent of the dual norm, :math:`p = q / (q - 1)`.
+# Ridge and lasso get the same features, of standardised columns. Penalties are chosen by five-fold
+# cross-validation on the training rows. ``q`` is the exponent of the dual norm,
+# :math:`p = q / (q - 1)`.
 
 EXPONENTS = (3, 4, 6, 8)
 
@@ -97,10 +99,10 @@ for target in (four, uneven, even):
     print(f"{target.__name__:6s}  " + ", ".join(f"{name}: {value:.2f}" for name, value in row))
 
 # %%
-# With four monomials the error falls all the way from ridge to the lasso, with even weights it
-# rises. Where the sizes of weights differ, an exponent between is best, by little. ``q = 4`` is
-# never far from the best of them. Where a handful of features is all there is, and they can be
-# listed, the lasso is the method to take.
+# With four monomials the error falls all the way from ridge to the lasso, and with even weights it
+# rises. With weights of uneven size, an exponent in between is best, by a little. ``q = 4`` is
+# never far from the best. If the target has only a handful of features, and all features can be
+# listed, use the lasso.
 
 powers = [2.0, *(q / (q - 1) for q in EXPONENTS), 1.0]
 titles = {"four": "Four monomials", "uneven": "All, unevenly", "even": "All, evenly"}
@@ -114,8 +116,8 @@ plt.show()
 # %%
 # The weights
 # -----------
-# The target of four monomials again, with ``q = 4``. ``features`` lists monomials by their shares
-# of :math:`\|w\|_p^p`, which add up to one.
+# This part uses the target of four monomials again, with ``q = 4``. ``features`` lists monomials by
+# their fractions of :math:`\|w\|_p^p`, which add up to one.
 
 MEANT = ["x0 x1", "x2 x3 x4", "x5^3", "x6"]
 X, y, X_test, y_test = draw(four, 0)
@@ -125,13 +127,13 @@ for feature in search.features(top=8):
     print(f"{feature.share:6.3f}  {feature.weight:7.3f}  {feature.name}")
 
 # %%
-# Three of the four come first, with 40 per cent of the norm between them. In place of the fourth,
-# ``x6``, there are ``x6^3`` and products with ``x6``, larger and on 150 rows much like it.
-# No weight is zero.
+# Three of the four come first, with 40 per cent of the norm between them. Instead of the fourth,
+# ``x6``, the list has ``x6^3`` and products with ``x6``, which are larger and on 150 rows similar
+# to it. No weight is zero.
 #
-# On the left all weights by ``gamma``: at 0.01 nothing is fitted, at 10,000 everything, noise
-# included. On the right their sizes by rank: at :math:`p = 4/3` they fall from the first on, with
-# ridge they are much alike, and those of the lasso come to an end.
+# The left figure shows all weights by ``gamma``: at 0.01 nothing is fitted, at 10,000 everything
+# is, including noise. The right figure shows their sizes by rank: at :math:`p = 4/3` they fall from
+# the first on, with ridge they are similar, and with the lasso they end.
 
 path = []
 for gamma in search.gammas_:
@@ -160,12 +162,12 @@ right.legend()
 plt.show()
 
 # %%
-# No end of features
-# ------------------
-# The exponential kernel has the monomials of all degrees, and no lasso can be given those. Here the
-# ones that hold nearly all of the kernel are drawn; ``kernel_mass_`` says how much that is. With
-# ``q = 2`` the kernel would be a Gaussian, so that ridge regression with a Gaussian kernel is what
-# :math:`p = 2` makes of it.
+# Infinitely many features
+# ------------------------
+# The exponential kernel has the monomials of all degrees, which no lasso can use. Here the model
+# draws those that hold nearly all of the kernel; ``kernel_mass_`` is the fraction that they hold.
+# With ``q = 2`` the kernel would be a Gaussian, so ridge regression with a Gaussian kernel is the
+# case :math:`p = 2`.
 
 gaussian = GridSearchCV(
     make_pipeline(StandardScaler(), KernelRidge(kernel="rbf")),
@@ -195,5 +197,5 @@ for feature in endless.features(top=5):
     print(f"{feature.share:6.3f}  {feature.name}")
 
 # %%
-# It is the better of the two, and names what it found. The kernel of degree 3 had 0.39 on the same
-# draws: to know the degree is worth something.
+# The exponential tensor kernel is the better of the two, and names the monomials it found. The
+# kernel of degree 3 had an error of 0.39 on the same draws, so it helps to know the degree.

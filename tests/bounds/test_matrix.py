@@ -173,7 +173,7 @@ def test_projections():
     assert later.value == pytest.approx(bound.value / math.sqrt(10.0))
     assert "ten times" in later.sentence
     assert "falls" in later.sentence
-    needed = bound.needed(0.1 * bound.value)
+    needed = bound.samples_for(0.1 * bound.value)
     assert needed == pytest.approx(5000, abs=1)
     assert bound.to_dict()["theorem"] == bound.theorem
     assert float(bound) == bound.value
@@ -225,8 +225,8 @@ def test_closed_forms_of_tasks(norm):
 def test_formatting_and_zero():
     bound = bounds.excess_risk("l2,2", np.eye(3), radius=0.0)
     assert f"{bound:.1f}" == "0.0"
-    assert bound.needed(0.1) == 1.0
-    assert bounds.excess_risk("l2,2", np.eye(3), radius=1.0).needed(1e-300) == math.inf
+    assert bound.samples_for(0.1) == 1.0
+    assert bounds.excess_risk("l2,2", np.eye(3), radius=1.0).samples_for(1e-300) == math.inf
 
 
 def test_bad_numbers():

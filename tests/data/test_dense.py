@@ -17,7 +17,7 @@ def data(n_samples=40, n_features=6, n_outputs=3, dtype="float64", seed=0):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Six columns: three rows are a block."""
-    monkeypatch.setattr(dense, "_BYTES_PER_BLOCK", 3 * 8 * 6)
+    monkeypatch.setattr(dense, "_BYTES_PER_ROW_BLOCK", 3 * 8 * 6)
     monkeypatch.setattr(dense, "_LARGEST_UNPACKED_PRODUCT", 16 * 6 * 3)
 
 

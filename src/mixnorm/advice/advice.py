@@ -155,7 +155,7 @@ class Advice:
             found[one.name], before = rank, one
         return found
 
-    def projected(self, times: float = 10.0) -> str:
+    def describe_more_rows(self, times: float = 10.0) -> str:
         """Return a sentence on the bound of the best norm with ``times`` as many rows."""
         bound = self.norms[0].bound
         if bound is None or not bound.value > 0.0 or self.verdict == "nothing":

@@ -18,7 +18,7 @@ from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm._checks import check_array
 from mixnorm.data import is_list_of_tables
 from mixnorm.estimators import MixedNormClassifier, MixedNormRegressor, MultiTaskLearner
-from mixnorm.estimators.mixed_norm import standardized
+from mixnorm.estimators.mixed_norm import standardize_columns
 from mixnorm.models import MixedNormPath
 from mixnorm.norms import Norm
 
@@ -326,7 +326,7 @@ def _standardize(rows: list[Any]) -> list[Any]:
     are for the bounds and for the ranks of weights.
     """
     weights = [np.full(part.shape[0], 1.0 / part.shape[0]) for part in rows]
-    return standardized(rows, weights, centred=True)[0]
+    return standardize_columns(rows, weights, centred=True)[0]
 
 
 def _compute_variances(y: np.ndarray) -> np.ndarray:

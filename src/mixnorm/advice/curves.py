@@ -72,7 +72,7 @@ class NormCurve:
         return float(np.std(values, ddof=1) / np.sqrt(n / self.n_cuts)) if n > 1 else 0.0
 
 
-class NormProblem:
+class AdviceProblem:
     """A search along the penalties of one norm. All folds use the penalties of the first.
 
     Parameters
@@ -136,7 +136,7 @@ def compute_curve(
         "loss": lambda one: -case.loss(one.scores, one.rows[1]),
         "error": lambda one: -case.error(one.scores, one.rows[1]),
     }
-    found = search(NormProblem(case, model, n_alphas), folds, scoring=scoring)
+    found = search(AdviceProblem(case, model, n_alphas), folds, scoring=scoring)
     if found.interrupted:  # a norm is compared on all folds, or not at all
         raise KeyboardInterrupt
     return NormCurve(

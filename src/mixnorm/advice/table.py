@@ -43,7 +43,7 @@ def format_text(advice: Advice, width: int = 100) -> str:
         f"{advice.n_samples} rows, {advice.n_features} columns, {advice.n_outputs} outputs; errors "
         f"are {advice.what}; without features {advice.null_error:.4g}"
     )
-    words = f"{advice.why} {advice.projected()}".strip()
+    words = f"{advice.why} {advice.describe_more_rows()}".strip()
     return "\n".join([head, "", *lines, "", *textwrap.wrap(words, width)])
 
 

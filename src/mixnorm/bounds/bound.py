@@ -88,7 +88,7 @@ class Bound:
         inputs.pop("step", None)  # the best step depends on the number of rounds
         return replace(self, value=value, inputs=inputs, sentence=sentence)
 
-    def needed(self, value: float) -> float:
+    def samples_for(self, value: float) -> float:
         """Return the number of samples with which the bound is at most ``value``."""
         before = self.inputs.get("n")
         if before is None or not self.power < 0.0:

@@ -12,7 +12,7 @@ from mixnorm.data.base import BaseMatrix, ColumnSet, ColumnStatistics, positive_
 
 # Bytes of a block of rows: enough to stream from disk, and few enough for copies of the block to
 # stay in the cache (new memory costs more than the arithmetic).
-_BYTES_PER_BLOCK = 1 << 21
+_BYTES_PER_ROW_BLOCK = 1 << 21
 # The same for other libraries, mostly on a device, where many small steps cost more.
 _BYTES_PER_BLOCK_ON_DEVICE = 1 << 28
 # Curvatures are estimated on this many rows where there are at least twice as many.
@@ -39,7 +39,7 @@ class DenseMatrix(BaseMatrix):
 
     @property
     def _rows_per_block(self) -> int:
-        size = _BYTES_PER_BLOCK if is_numpy(self._X) else _BYTES_PER_BLOCK_ON_DEVICE
+        size = _BYTES_PER_ROW_BLOCK if is_numpy(self._X) else _BYTES_PER_BLOCK_ON_DEVICE
         return max(1, size // max(1, 8 * self.shape[1]))
 
     def columns(self, index: np.ndarray) -> DenseColumns:
@@ -60,7 +60,7 @@ class DenseMatrix(BaseMatrix):
         if X.dtype == self.dtype and X.flags.f_contiguous:
             return np.asarray(X.T[np.asarray(index)])
         rows = np.empty((len(index), self.shape[0]), dtype=self.dtype)
-        step = max(1, _BYTES_PER_BLOCK // max(1, X.itemsize * self.shape[1]))
+        step = max(1, _BYTES_PER_ROW_BLOCK // max(1, X.itemsize * self.shape[1]))
         for start in range(0, self.shape[0], step):
             block = slice(start, start + step)
             rows[:, block] = X[block, index].T

@@ -15,7 +15,7 @@ _LARGEST_SLOPE = 1.0
 # The range of heights that users may give, in pixels.
 _SMALLEST_HEIGHT, _LARGEST_HEIGHT = 1e-6, 1e6
 # The largest factor by which an image is stretched or shrunk.
-_LARGEST_STRETCH = 2.0
+_LARGEST_IMAGE_STRETCH = 2.0
 # The number of pixels whose moments are computed at a time.
 _PIXELS_PER_BLOCK = 1 << 25
 
@@ -106,7 +106,7 @@ def _compute_maps(images: Array, tall: float | None) -> np.ndarray:
     stretch = np.ones(n_images)
     if tall is not None:
         stretch = np.sqrt(np.where(spread_y > 1e-6, spread_y, tall**2)) / tall
-        stretch = np.clip(stretch, 1.0 / _LARGEST_STRETCH, _LARGEST_STRETCH)
+        stretch = np.clip(stretch, 1.0 / _LARGEST_IMAGE_STRETCH, _LARGEST_IMAGE_STRETCH)
     middle = 0.5 * (height - 1)
     maps = np.zeros((n_images, 2, 3))
     maps[:, 0, 0], maps[:, 1, 1] = stretch, 1.0

@@ -18,7 +18,7 @@ from mixnorm import (
     MultiTaskLearnerCV,
     storage,
 )
-from mixnorm.estimators.mixed_norm.training import standardized
+from mixnorm.estimators.mixed_norm.training import standardize_columns
 
 TIGHT = dict(tol=1e-12, max_iter=5000, standardize=True)
 
@@ -248,7 +248,7 @@ def test_only_true_or_false():
 
 def test_standardized_leaves_what_it_is_given():
     X = np.array([[1.0, 2.0], [3.0, 2.0]])
-    inside, units = standardized([X], [np.array([0.25, 0.75])], centred=True)
+    inside, units = standardize_columns([X], [np.array([0.25, 0.75])], centred=True)
     assert np.array_equal(X, [[1.0, 2.0], [3.0, 2.0]])
     assert np.allclose(inside[0][:, 0], [-(3**0.5), 3**-0.5])
     assert np.allclose(units["columns"].centre, [2.5, 2.0])

@@ -38,7 +38,7 @@ def advice_page(
     made : list of str
         Paragraphs on how the advice was made.
     """
-    more = advice.projected() or "The theory has no bound for this norm here."
+    more = advice.describe_more_rows() or "The theory has no bound for this norm here."
     sections = [
         ("norms", "The norms", _norms(advice)),
         ("bounds", "Bounds of the theory", _bounds(advice)),

@@ -4,6 +4,6 @@ Open ``classifier.py`` first, then ``base.py``. The folder may import ``_common`
 ``engines``, ``models``, ``norms``, ``losses`` and ``data``.
 """
 
-from mixnorm.estimators.mixed_norm.training import Training, moderate, standardized
+from mixnorm.estimators.mixed_norm.training import Training, moderate, standardize_columns
 
-__all__ = ["Training", "moderate", "standardized"]
+__all__ = ["Training", "moderate", "standardize_columns"]

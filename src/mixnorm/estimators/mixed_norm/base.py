@@ -33,7 +33,7 @@ from mixnorm.estimators._common.progress import (
 )
 from mixnorm.estimators._common.selector import ColumnSelectorMixin
 from mixnorm.estimators.mixed_norm.grid import Alphas, alpha_grid, check_grid, collect, grid_size
-from mixnorm.estimators.mixed_norm.training import Training, moderate, standardized
+from mixnorm.estimators.mixed_norm.training import Training, moderate, standardize_columns
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
 from mixnorm.losses import DualLoss, Loss
 from mixnorm.models import FitReport, Inputs, LinearModel, MixedNormPath
@@ -119,7 +119,7 @@ class NormLearner(
     def _columns(self, X: Any, weight: np.ndarray) -> tuple[Any, dict[str, Any]]:
         """Return ``X`` in the units that the norm sees, and these units for ``Training``."""
         if self.standardize:
-            (inside,), units = standardized([X], [weight], centred=bool(self.fit_intercept))
+            (inside,), units = standardize_columns([X], [weight], centred=bool(self.fit_intercept))
         else:
             (inside,), units = moderate([X])
         return inside, units

@@ -86,7 +86,7 @@ class ColumnUnits:
         return found
 
 
-def standardized(
+def standardize_columns(
     matrices: Sequence[Any], weights: Sequence[np.ndarray], *, centred: bool
 ) -> tuple[list[Any], dict[str, Any]]:
     """Return matrices with columns in standard deviations, and their units for ``Training``.
@@ -100,7 +100,7 @@ def standardized(
     --------
     >>> import numpy as np
     >>> X = np.array([[1.0, 5.0], [3.0, 5.0]])
-    >>> inside, units = standardized([X], [np.full(2, 0.5)], centred=True)
+    >>> inside, units = standardize_columns([X], [np.full(2, 0.5)], centred=True)
     >>> inside[0].tolist(), units["columns"].scale.tolist(), units["largest_input"]
     ([[-1.0, 0.0], [1.0, 0.0]], [1.0, 0.0], 1.0)
     """

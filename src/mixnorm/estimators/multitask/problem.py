@@ -13,7 +13,7 @@ import numpy as np
 from mixnorm.engines.proximal import LossMixture, SeparateDesign, SharedDesign
 from mixnorm.estimators._common.inputs import check_weights, weight_numbers
 from mixnorm.estimators._common.units import target_frame
-from mixnorm.estimators.mixed_norm import Training, moderate, standardized
+from mixnorm.estimators.mixed_norm import Training, moderate, standardize_columns
 from mixnorm.estimators.multitask.targets import (
     TargetsLike,
     TaskTargets,
@@ -203,7 +203,7 @@ def task_design(
         rows = weight.reshape(len(weight), -1)
         parts = [rows.sum(axis=1)] if targets.shared else list(rows.T)
         parts = [own[: X.shape[0]] for X, own in zip(matrices, parts, strict=True)]
-        matrices, units = standardized(matrices, parts, centred=fit_intercept)
+        matrices, units = standardize_columns(matrices, parts, centred=fit_intercept)
     if targets.shared:
         return SharedDesign(matrices[0], len(targets.names)), units
     return SeparateDesign(matrices), units

@@ -47,7 +47,7 @@ from mixnorm.models import FitReport, Inputs, TensorModel, apply_frame
 _WHICH_KERNELS = "give a tensor kernel such as mixnorm.kernels.PolynomialTensorKernel(), or None"
 _WHICH_EXPONENTS = "2 is kernel ridge regression, and beyond 100 powers of columns overflow"
 # Below this share of the kernel, a representation is too coarse.
-_LEAST_MASS = 0.5
+_LEAST_KEPT_MASS = 0.5
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ class TensorKernelLearner(ReportedMixin, CallbackSupportMixin, BaseEstimator):
             n_components=self.n_components,
             random_state=random_generator(self.random_state),
         )
-        if made.mass < _LEAST_MASS:
+        if made.mass < _LEAST_KEPT_MASS:
             warn_caller(
                 f"representation={made.name!r} holds only a share of {made.mass:.2g} of the kernel "
                 "on the training rows, so the model differs from that of the whole kernel. Raise "
