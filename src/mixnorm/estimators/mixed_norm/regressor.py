@@ -69,22 +69,6 @@ class NormRegressor(RegressorMixin, OneDesign):
         # A single intercept has double precision, and so have the predictions.
         return replace(model, intercept=model.intercept.astype(np.float64))
 
-    def predict(self, X: MatrixLike) -> np.ndarray:
-        """Predict for new data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Predicted values.
-        """
-        found: np.ndarray = self._get_model().outputs.labels(self._scores(X))
-        return found
-
 
 @dataclass(eq=False, repr=False)
 class MixedNormRegressor(NormRegressor):

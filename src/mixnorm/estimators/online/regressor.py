@@ -178,10 +178,6 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         found = self.predict(as_rows(x))[0]
         return float(found) if state.single else found
 
-    def predict(self, X: MatrixLike) -> np.ndarray:
-        """Return the predictions, in the shape that ``y`` had."""
-        return np.asarray(self._model_outputs.labels(self._scores(X)))
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True

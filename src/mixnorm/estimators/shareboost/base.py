@@ -344,11 +344,6 @@ class BaseShareBoost(
         return self._follow_fit(np.asarray([step.alpha for step in self._get_model().path.rounds]))
 
     @property
-    def n_iter_(self) -> int:
-        """Iterations of all corrective steps together."""
-        return max(1, sum(step.iterations for step in self._get_model().path.rounds))
-
-    @property
     def pool_(self) -> Any:
         """The pool of the fit, with what it has learned from the data."""
         return self._get_model().pool.given
@@ -366,21 +361,6 @@ class BaseShareBoost(
 
     def _new_table(self, X: MatrixLike) -> Any:
         return super()._new_table(new_table(X, self._get_model().pool))
-
-    def predict(self, X: MatrixLike) -> Any:
-        """Predict for new data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Class labels, or predicted values.
-        """
-        return self._get_model().outputs.labels(self._scores(X))
 
     def predictor(self) -> Predictor:
         """Return the model as a fast function of arrays, for single rows and inner loops.

@@ -243,8 +243,7 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
     @property
     def n_iter_(self) -> int:
         """Iterations of all corrective steps together."""
-        paths = self._get_model().paths
-        return sum(max(1, sum(step.iterations for step in path.rounds)) for path in paths)
+        return sum(one.n_iter_ for one in self.estimators_)
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return class probabilities.
