@@ -22,6 +22,7 @@ from mixnorm import (
     GreedyMKLClassifier,
     GreedyMKLRegressor,
     GreedyOptions,
+    GroupPerceptron,
     JointBoostClassifier,
     KernelMulticlassSVC,
     LinearMulticlassSVC,
@@ -137,6 +138,8 @@ GIVEN = [
     GreedyMKLClassifier(n_kernels=2),
     GreedyMKLClassifier(SMALL, n_kernels=2, loss="logistic", tol=1e-12),
     *MACHINES,
+    GroupPerceptron(),
+    GroupPerceptron(scale=True, average=True),
     MirrorDescentClassifier(),
     MirrorDescentClassifier("trace"),
     MirrorDescentRegressor(),
@@ -173,6 +176,10 @@ EXPECTED_TO_FAIL = {
     "ShareBoost": ON_THE_HOST,
     "solver='mirror'": DRAWN,
     "GroupPerceptron": IN_ORDER,
+    "GroupPerceptron()": {
+        "check_class_weight_classifiers": "without intercepts, a row and its negative never have "
+        "the same class; scale=True gives intercepts, and passes"
+    },
     "MirrorDescent": IN_ORDER,
     "OneTask": IN_ORDER
     | {"check_supervised_y_no_nan": "NaN says that a task has no target in a row"},
@@ -194,6 +201,7 @@ FIRST = list({type(estimator): estimator for estimator in reversed(CHECKED)}.val
 # What may differ with the parameters of a class; all else, such as what is refused, does not.
 OF_PARAMETERS = {
     *WEIGHTS,
+    "check_class_weight_classifiers",
     "check_classifiers_train",
     "check_dict_unchanged",
     "check_estimator_sparse_array",

@@ -86,7 +86,7 @@ def test_matrices(kernel, X, new):
     X, new = np.abs(X), np.abs(new)
     kept, params = X.copy(), kernel.get_params()
     assert as_kernel(kernel) is kernel
-    settled = kernel.fitted(X)
+    settled = kernel.resolve(X)
     assert isinstance(settled, Kernel)
     assert kernel.get_params() == params
     whole = settled.between(X)
@@ -104,7 +104,7 @@ def test_matrices(kernel, X, new):
 @given(n=st.integers(1, 8), d=st.integers(1, 4), seed=st.integers(0, 99))
 def test_positive_semi_definite(kernel, n, d, seed):
     X = np.abs(np.random.default_rng(seed).standard_normal((n, d)))
-    K = kernel.fitted(X).between(X)
+    K = kernel.resolve(X).between(X)
     assert np.linalg.eigvalsh(K)[0] >= -1e-10 * np.trace(K)
 
 
@@ -113,8 +113,8 @@ def test_positive_semi_definite(kernel, n, d, seed):
 )
 def test_sparse_rows(kernel, counts):
     dense = counts.toarray()
-    settled = kernel.fitted(counts)
-    assert settled.get_params() == pytest.approx(kernel.fitted(dense).get_params())
+    settled = kernel.resolve(counts)
+    assert settled.get_params() == pytest.approx(kernel.resolve(dense).get_params())
     expected = settled.between(dense[:9], dense)
     for rows in (counts[:9], dense[:9]):
         np.testing.assert_allclose(settled.between(rows, counts), expected, rtol=1e-10, atol=1e-13)
@@ -123,7 +123,7 @@ def test_sparse_rows(kernel, counts):
 
 @each_kernel
 def test_values_are_functions_of_the_metric(kernel, X):
-    settled = kernel.fitted(np.abs(X))
+    settled = kernel.resolve(np.abs(X))
     if settled.metric is None:
         with pytest.raises((NotImplementedError, TypeError)):
             settled.of_metric(np.ones((2, 2)))
@@ -141,7 +141,7 @@ def test_values_are_functions_of_the_metric(kernel, X):
 @pytest.mark.parametrize("q", [2, 4])
 def test_rows_in_any_order(kernel, q):
     rows = np.random.default_rng(0).standard_normal((q, 4, 3))
-    kernel = kernel.fitted(rows[0])
+    kernel = kernel.resolve(rows[0])
     expected = kernel.between(*rows)
     for order in permutations(range(q)):
         found = kernel.between(*rows[list(order)])
@@ -152,7 +152,7 @@ def test_rows_in_any_order(kernel, q):
 @pytest.mark.parametrize("q", [2, 4])
 def test_products_of_features(kernel, q):
     X = np.random.default_rng(0).standard_normal((4, 3))
-    kernel = kernel.fitted(X)
+    kernel = kernel.resolve(X)
     own = kernel.between(*[X] * q)
     assert np.all(own > 0.0)
     if kernel.has_products:

@@ -141,7 +141,7 @@ def represent(
     random_state : int, RandomState or None
         The seed for drawing monomials.
     """
-    kernel = kernel.fitted(X)
+    kernel = kernel.resolve(X)
     columns = kernel.columns(X)
     unit = 1.0
     if kernel.homogeneous() is not None:

@@ -84,7 +84,7 @@ class TensorModel:
         found, kernel, row = self.expansion, self.expansion.kernel, np.zeros((1, width))
         if not isinstance(kernel, TensorKernel):
             raise ValueError("kernel_ must be a tensor kernel")
-        if kernel.fitted(row) != kernel:
+        if kernel.resolve(row) != kernel:
             raise ValueError("the parameters of the kernel are not settled")
         check_positive(found.unit, "the unit of the function")
         if not isinstance(found, PairExpansion) and found.q != self.q:

@@ -180,12 +180,12 @@ class Pool(Parameters):
         """
         if not self.array_api:
             check_numpy(X, type(self).__name__)
-        prepared = self._bound(PoolData(X, weight, scale, fit_intercept, random_state))
+        prepared = self._bind(PoolData(X, weight, scale, fit_intercept, random_state))
         prepared.made_by = self
         prepared.n_features = X.shape[1]
         return prepared
 
-    def _bound(self, data: PoolData) -> PreparedPool:
+    def _bind(self, data: PoolData) -> PreparedPool:
         """Bind the pool to data, for pools that inherit ``prepare``."""
         raise NotImplementedError
 

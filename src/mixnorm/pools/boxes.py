@@ -85,7 +85,7 @@ class Boxes(Pool):
     #: Chosen boxes are refined.
     grows: ClassVar[bool] = True
 
-    def _bound(self, data: PoolData) -> PreparedBoxes:
+    def _bind(self, data: PoolData) -> PreparedBoxes:
         """Find the thresholds, and sort rows into bins."""
         for name in ("depth", "max_bins", "beam"):
             check_count(f"Boxes: {name}", getattr(self, name))

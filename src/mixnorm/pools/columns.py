@@ -68,7 +68,7 @@ class Columns(Pool):
     plain: ClassVar[bool] = True
     array_api: ClassVar[bool] = True
 
-    def _bound(self, data: PoolData) -> PreparedColumns:
+    def _bind(self, data: PoolData) -> PreparedColumns:
         """Gather the statistics of the columns; nothing is copied."""
         X, fit_intercept = data.X, data.fit_intercept
         weight: Any = data.weight  # of the library of X

@@ -96,7 +96,7 @@ class Pieces(Pool):
     n_centers: int = 1500
     n_radii: int = 35
 
-    def _bound(self, data: PoolData) -> PreparedPieces:
+    def _bind(self, data: PoolData) -> PreparedPieces:
         """Find centres and radii, and sort rows into rings."""
         check_count("Pieces: n_centers", self.n_centers)
         check_count("Pieces: n_radii", self.n_radii, most=_MOST_RADII)

@@ -64,7 +64,7 @@ class Products(Pool):
     linear: bool = True
     squares: bool = True
 
-    def _bound(self, data: PoolData) -> PreparedProducts:
+    def _bind(self, data: PoolData) -> PreparedProducts:
         """Compute the size of every product."""
         used, dtype, fit_intercept = data.used, data.dtype, data.fit_intercept
         matrix = as_matrix(data.X, dtype)

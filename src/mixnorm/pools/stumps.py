@@ -68,7 +68,7 @@ class Stumps(Pool):
 
     max_bins: int | None = 255
 
-    def _bound(self, data: PoolData) -> PreparedStumps:
+    def _bind(self, data: PoolData) -> PreparedStumps:
         """Find the thresholds, and sort rows into bins."""
         if self.max_bins is not None:
             check_count("Stumps: max_bins", self.max_bins, other=" or None")

@@ -95,7 +95,7 @@ class Union(Pool):
             raise TypeError(f"Union(pools={self.pools!r}) needs a list or tuple of pools.")
         return [as_pool(pool, "Union: ") for pool in self.pools]
 
-    def _bound(self, data: PoolData) -> PreparedUnion:
+    def _bind(self, data: PoolData) -> PreparedUnion:
         """Bind all pools to the data."""
         parts = [bind(pool, data.X, **data.options()) for pool in self._members()]
         prepared = PreparedUnion(parts)

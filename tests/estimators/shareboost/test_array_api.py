@@ -85,6 +85,16 @@ def test_values_do_not_depend_on_the_namespace_of_the_others(model):
     check_array_api_mixed_inputs(type(model).__name__, model, *spaces, check_values=True)
 
 
+@pytest.mark.parametrize("weights", [{0: 3.0, 2: 0.5}, "balanced"])
+def test_class_weights_of_labels_of_other_libraries(weights, iris, dispatch):
+    torch = pytest.importorskip("torch")
+    X, y = iris[0][:130], iris[1][:130]
+    model = ShareBoostClassifier(2, class_weight=weights, options=FINE)
+    here = model.fit(X, y).coef_
+    there = clone(model).fit(torch.asarray(X), torch.asarray(y)).coef_
+    assert_allclose(to_numpy(there), here, **CLOSE)
+
+
 def test_tags():
     for model in (*BOTH, ShareBoostClassifierCV(), ShareBoostRegressorCV()):
         assert sklearn.utils.get_tags(model).array_api_support

@@ -55,7 +55,7 @@ def others(new):
 
 
 def each(kernels, X, Y):
-    return np.stack([kernel.fitted(Y).between(X, Y) for kernel in kernels])
+    return np.stack([kernel.resolve(Y).between(X, Y) for kernel in kernels])
 
 
 def close(found, expected, dtype="float32"):
@@ -257,7 +257,7 @@ def test_too_many_new_rows(rows):
 def test_trace(rows, others, dtype):
     bank = KernelBank(KERNELS, normalize="trace", dtype=dtype).fit(rows)
     np.testing.assert_allclose(bank.grams().diagonals().mean(axis=1), 1.0, rtol=1e-5)
-    diagonals = np.stack([kernel.fitted(rows).diagonal(rows) for kernel in KERNELS])
+    diagonals = np.stack([kernel.resolve(rows).diagonal(rows) for kernel in KERNELS])
     expected = each(KERNELS, others, rows) / diagonals.mean(axis=1)[:, None, None]
     close(np.stack(bank.between(others).matrices), expected, dtype)
 

@@ -60,7 +60,7 @@ IDS = [describe(kernel) for kernel, _ in CASES]
 def test_values(kernel, expected, X, new):
     X, new = np.abs(X), np.abs(new)
     assert isinstance(kernel, Kernel)
-    assert kernel.fitted(X) is kernel
+    assert kernel.resolve(X) is kernel
     np.testing.assert_allclose(kernel.between(new, X), expected(new, X), rtol=1e-10, atol=1e-13)
     whole = kernel.between(X)
     np.testing.assert_allclose(whole, expected(X, X), rtol=1e-10, atol=1e-13)
@@ -163,9 +163,9 @@ def pairs(X, exponent):
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_relative_widths(X, offset):
     rows = X + offset
-    gaussian = GaussianKernel(0.5, relative=True).fitted(rows)
+    gaussian = GaussianKernel(0.5, relative=True).resolve(rows)
     assert gaussian == GaussianKernel(pytest.approx(0.5 * pairs(rows, 2)))
-    laplacian = LaplacianKernel(0.5, relative=True).fitted(rows)
+    laplacian = LaplacianKernel(0.5, relative=True).resolve(rows)
     assert laplacian == LaplacianKernel(pytest.approx(0.5 * pairs(rows, 1)))
     assert type(gaussian.tau) is float
 
@@ -182,22 +182,22 @@ def test_relative_widths_of_sparse_rows(counts):
 @pytest.mark.parametrize("kind", [GaussianKernel, LaplacianKernel])
 def test_relative_widths_do_not_depend_on_units(kind, X, new):
     kernel = kind(0.3, relative=True)
-    found = kernel.fitted(X).between(new, X)
-    other = kernel.fitted(1e3 * X).between(1e3 * new, 1e3 * X)
+    found = kernel.resolve(X).between(new, X)
+    other = kernel.resolve(1e3 * X).between(1e3 * new, 1e3 * X)
     np.testing.assert_allclose(found, other, rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", [GaussianKernel, LaplacianKernel])
 def test_rows_that_are_all_equal(kind):
     for value in (0.0, 0.1, 1e9 + 0.3):
-        assert kind(2.0, relative=True).fitted(np.full((7, 2), value)) == kind(2.0)
-    assert kind(2.0, relative=True).fitted(np.ones((1, 2))) == kind(2.0)
+        assert kind(2.0, relative=True).resolve(np.full((7, 2), value)) == kind(2.0)
+    assert kind(2.0, relative=True).resolve(np.ones((1, 2))) == kind(2.0)
 
 
 def test_relative_widths_must_be_settled_first(X):
     kernel = GaussianKernel(0.3, relative=True)
     for use in (kernel.between, kernel.diagonal, kernel.of_metric):
-        with pytest.raises(ValueError, match=r"relative to training rows; call fitted\(X\)"):
+        with pytest.raises(ValueError, match=r"relative to training rows; call resolve\(X\)"):
             use(X)
 
 
@@ -253,7 +253,7 @@ def test_bad_parameters(kernel, error, message):
     with pytest.raises(error, match=message):
         kernel.check()
     with pytest.raises(error, match=message):
-        kernel.fitted(np.ones((3, 2)))
+        kernel.resolve(np.ones((3, 2)))
     with pytest.raises(error, match=message):
         kernel.between(np.ones((3, 2)))
 
@@ -292,7 +292,7 @@ def test_histograms_are_not_negative(counts):
     kernel = ChiSquaredKernel()
     negative = -counts
     for rows in (negative, negative.toarray()):
-        for use in (kernel.between, kernel.fitted, lambda rows: kernel.between(counts, rows)):
+        for use in (kernel.between, kernel.resolve, lambda rows: kernel.between(counts, rows)):
             with pytest.raises(ValueError, match="needs histograms or counts, but X has -"):
                 use(rows)
 
@@ -383,7 +383,7 @@ class Constant:
     def diagonal(self, X):
         return np.ones(len(X))
 
-    def fitted(self, X):
+    def resolve(self, X):
         return self
 
 

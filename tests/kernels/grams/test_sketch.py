@@ -36,7 +36,7 @@ def test_each_column_has_every_kernel():
     assert bank.names[2] == "column 1: gaussian(tau=0.5, relative)"
     for m, matrix in enumerate(bank.grams().matrices):
         column = X[:, [m // 2]]
-        wanted = GaussianKernel([0.5, 2.0][m % 2], relative=True).fitted(column).between(column)
+        wanted = GaussianKernel([0.5, 2.0][m % 2], relative=True).resolve(column).between(column)
         np.testing.assert_allclose(matrix, wanted, atol=1e-12)
 
 

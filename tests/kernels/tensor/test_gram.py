@@ -166,7 +166,7 @@ def test_overflow():
 
 def test_settled_factor():
     kernel = ExponentialTensorKernel()
-    assert kernel.fitted(np.zeros((2, 5))).sigma == pytest.approx(0.02)
+    assert kernel.resolve(np.zeros((2, 5))).sigma == pytest.approx(0.02)
     assert kernel.sigma is None
     with pytest.raises(ValueError, match="fitted"):
         kernel.of_products(np.ones(1))

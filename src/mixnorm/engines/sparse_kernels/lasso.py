@@ -25,7 +25,7 @@ _PENALTY_FACTOR = 1.0 + 3e-7
 _LEAST_CURVATURE = 1e-6
 # Penalties below this part of the root of the loss are lost in rounding.
 _LEAST_PENALTY = 1e-20
-_MOST_TRIALS = 5  # of shorter and shorter steps
+_MOST_SHORTER_STEPS = 5  # of shorter and shorter steps
 # Rounds of blocks after which a Newton step that fails is replaced by a shorter one.
 _PATIENT_ROUNDS = 20
 # The solver gives up if the gap does not fall to this part in so many rounds of blocks.
@@ -267,7 +267,7 @@ class LassoRefit(GrowingModel):
         change = sum(part.phi @ step for part, step in zip(active, steps, strict=True))
         before, scores = self._compute_objective(self._coefs), self.scores
         old = [part.coef for part in active]
-        for length in 0.25 ** np.arange(_MOST_TRIALS):
+        for length in 0.25 ** np.arange(_MOST_SHORTER_STEPS):
             for part, coef, step in zip(active, old, steps, strict=True):
                 part.coef = coef + length * step
             self.set_scores(scores + length * change)

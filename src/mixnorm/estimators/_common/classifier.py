@@ -43,21 +43,6 @@ class DecisionFace(ClassifierMixin, FittedMixin):
         """Class labels."""
         return follow(self._model_outputs.classes, self._libraries.y)
 
-    def predict(self, X: MatrixLike) -> Any:
-        """Predict the class with the largest score.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels.
-        """
-        return self._model_outputs.labels(self._scores(X))
-
     def decision_function(self, X: MatrixLike) -> Any:
         """Return the scores of the classes.
 

@@ -83,6 +83,21 @@ class FittedMixin(CheckedParameters):
         model = self._get_model()
         return model.scores(X if isinstance(model, FixedScores) else self._check_new(X))
 
+    def predict(self, X: MatrixLike) -> Any:
+        """Predict for new data: the class with the largest score, or numbers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Class labels, or predicted values.
+        """
+        return self._model_outputs.labels(self._scores(X))
+
     def _remember(self, X: MatrixLike, y: ArrayLike) -> None:
         """Remember the libraries and devices of the training data and its targets."""
         found = _Libraries(*(array[:0, ...] if is_foreign(array) else None for array in (X, y)))

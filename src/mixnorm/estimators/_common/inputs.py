@@ -219,25 +219,40 @@ def check_class_weight(class_weight: object) -> None:
             )
 
 
-def class_factors(class_weight: object, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return the weight of each row's class; balanced ones depend on the ``weight`` of rows.
+def apply_class_weights(
+    class_weight: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, stream: bool = False
+) -> Any:
+    """Return sample weights times the weights of classes.
+
+    Balanced weights are those of the weighted rows. A ``stream`` has no balanced weights, and its
+    rows need not have all classes of a dictionary.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> class_factors("balanced", np.array([0, 1, 1, 1]), np.ones(4)).round(2)
-    array([2.  , 0.67, 0.67, 0.67])
+    >>> apply_class_weights("balanced", [0, 1, 1, 1, 0], [1, 1, 1, 1, 0]).round(2)
+    array([2.  , 0.67, 0.67, 0.67, 0.  ])
     """
-    from sklearn.utils.class_weight import compute_class_weight
-
-    classes, labels = np.unique(y, return_inverse=True)
-    options = {"classes": classes, "y": y, "sample_weight": weight}
-    try:
-        return np.asarray(compute_class_weight(class_weight, **options), np.float64)[labels]
-    except ValueError as error:
+    if class_weight is None:
+        return sample_weight
+    classes, labels = np.unique(to_numpy(y), return_inverse=True)
+    weight = row_weights(sample_weight, len(labels))
+    if not isinstance(class_weight, str):
+        missing = [label for label in classes.tolist() if label not in class_weight]
+        if missing and len(class_weight) > len(classes) - len(missing) and not stream:
+            raise ValueError(
+                f"class_weight={class_weight!r}: the classes {missing} are not in class_weight. "
+                "Its keys are labels of y."
+            )
+        factors = np.array([class_weight.get(label, 1.0) for label in classes.tolist()])
+    elif stream:
         raise ValueError(
-            f"class_weight={class_weight!r}: {error}. Its keys are labels of y."
-        ) from error
+            f"class_weight={class_weight!r} needs all samples, and partial_fit does not "
+            "have later ones; give a dictionary of weights, or call fit."
+        )
+    else:
+        totals = np.bincount(labels, weight / (weight.max() or 1.0))  # whose sum stays finite
+        factors = np.sum(totals) / (np.count_nonzero(totals) * np.where(totals, totals, 1.0))
+    return weight * factors[labels]
 
 
 def check_loss(loss: object, known: dict[str, type], *, classifier: bool) -> Any:

@@ -18,6 +18,7 @@ from mixnorm._array import ArrayLike, MatrixLike, to_numpy
 from mixnorm.estimators._common.arrays import take_rows
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.folds import fold_splitter, row_folds
+from mixnorm.estimators._common.inputs import apply_class_weights
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import Folds, Jobs, Scoring, Switch
 from mixnorm.estimators._common.progress import FitTask, all_or_nothing, with_callbacks
@@ -78,6 +79,13 @@ class RowProblem(ABC):
                 "give fewer folds, or leave out rows of weight zero."
             )
         return splits
+
+    def training_weights(self, rows: np.ndarray) -> np.ndarray:
+        """Return weights of the training rows of a fold: of samples times those of classes."""
+        weight = np.ones(len(rows)) if self.weight is None else self.weight[rows]
+        if is_classifier(self.estimator):
+            weight = apply_class_weights(self.estimator.class_weight, self.y[rows], weight)
+        return weight
 
     def score(self, candidate: Candidate) -> float:
         """Return the accuracy or R²; NaN if the held-out rows are too few for it."""

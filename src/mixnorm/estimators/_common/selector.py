@@ -39,6 +39,37 @@ class ColumnSelectorMixin(FittedMixin, OneToOneFeatureMixin, TransformerMixin):
         """The chosen columns, in the order in which they were chosen."""
         return self._follow_fit(self._get_model().selected)
 
+    @property
+    def support_(self) -> Any:
+        """The chosen columns, in their order in the table."""
+        return self._follow_fit(self.get_support(indices=True))
+
+    @property
+    def selected_names_(self) -> list[str]:
+        """Names of the chosen columns, as in ``selected_``; ``x0, x1, ...`` if ``X`` has none."""
+        names = super().get_feature_names_out()
+        return [str(names[column]) for column in to_numpy(self.selected_)]
+
+    @property
+    def feature_importances_(self) -> Any:
+        """Importance of every column, which sums to one; zero for columns that are not chosen.
+
+        It is the Euclidean norm of the column's weights in ``coef_``, over all outputs, and so
+        depends on the unit of the column. Where atoms of a pool are not columns, each atom shares
+        the norm of its weights equally among the columns that it reads; of models for each class,
+        the norm over classes is taken. In joint boosting it is the sum of the drops of the training
+        loss in the rounds that use the column.
+        """
+        found = self._importances()
+        found = found / (np.max(found, initial=0.0) or 1.0)  # so that no sum overflows
+        return self._follow_fit(found / (np.sum(found) or 1.0))
+
+    def _importances(self) -> np.ndarray:
+        """Return the importance of every column, in any unit."""
+        weights = np.atleast_2d(to_numpy(self.coef_))
+        # Unlike sums of squares, these do not overflow.
+        return np.asarray(np.hypot.reduce(weights, axis=0, initial=0.0))
+
     def get_support(self, indices: bool = False) -> np.ndarray:
         """Return a mask of the chosen columns, or their sorted numbers.
 

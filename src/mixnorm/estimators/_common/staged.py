@@ -50,6 +50,11 @@ class StagedMixin(FittedMixin):
         return float(self._get_model().null_loss)
 
     @property
+    def n_iter_(self) -> int:
+        """Iterations of all refits together."""
+        return max(1, sum(step.iterations for step in self._get_model().path.rounds))
+
+    @property
     def cost_(self) -> Any:
         """What a prediction costs."""
         return self._get_model().cost()

@@ -59,7 +59,9 @@ class UFOMKLClassifier(BlockParameters, BlockPenaltyClassifier):
         Dual exponent on the blocks, at least 2; ``max(2, 2 log n_kernels)`` by default, and
         ``max(2, 2 log n_classes)`` for ``"classes"``.
     class_weight : dict or "balanced", optional
-        Weights of the classes, which multiply ``C``.
+        Weights of the classes, which multiply the sample weights in training; a class that is not
+        in the dictionary weighs 1. ``"balanced"`` gives all classes the same total weight. Scores
+        do not count them.
     tol : float, default=1e-2
         Relative duality gap to stop at.
     max_iter : int, default=200
@@ -139,7 +141,9 @@ class SMSDMKLClassifier(TailSumsMixin, BlockParameters, BlockPenaltyClassifier):
         Dual exponent on the blocks, at least 2; ``max(2, 2 log n_kernels)`` by default, and
         ``max(2, 2 log n_classes)`` for ``"classes"``.
     class_weight : dict or "balanced", optional
-        Weights of the classes, which multiply ``C``.
+        Weights of the classes, which multiply the sample weights in training; a class that is not
+        in the dictionary weighs 1. ``"balanced"`` gives all classes the same total weight. Scores
+        do not count them.
     tol : float, default=1e-2
         Relative duality gap to stop at.
     max_iter : int, default=200

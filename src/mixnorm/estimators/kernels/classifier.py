@@ -11,9 +11,9 @@ from mixnorm._array import ArrayLike
 from mixnorm.engines.multikernel import HingeTarget
 from mixnorm.estimators._common.classifier import DecisionFace
 from mixnorm.estimators._common.inputs import (
+    apply_class_weights,
     check_dense_targets,
     check_one_kind_of_label,
-    class_factors,
 )
 from mixnorm.estimators._common.parameters import OneOf
 from mixnorm.estimators._common.validation import check_classification_targets
@@ -59,12 +59,3 @@ def encode_labels(
             f"class of positive weight{named}."
         )
     return classes, labels, weight
-
-
-def apply_class_weights(class_weight: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return weights of rows times weights of classes; balanced ones are of rows that count."""
-    if class_weight is None:
-        return weight
-    kept, found = weight > 0.0, np.zeros(len(weight))
-    found[kept] = weight[kept] * class_factors(class_weight, y[kept], weight[kept])
-    return found

@@ -243,7 +243,9 @@ class GreedyMKLClassifier(GreedyKernelParameters, GreedyClassifier):
     n_steps : int, optional
         Steps of ``"l2"``; ``n_kernels`` by default.
     class_weight : dict or "balanced", optional
-        Weights of the classes.
+        Weights of the classes, which multiply the sample weights in training; a class that is not
+        in the dictionary weighs 1. ``"balanced"`` gives all classes the same total weight. Scores
+        do not count them.
     scan : {"auto", "exact", "factors"}, default="auto"
         How kernels are scored, as in :class:`GreedyMKLRegressor`.
     rank : int, default=64

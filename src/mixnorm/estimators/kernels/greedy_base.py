@@ -349,11 +349,6 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         return [model.names[kernel] for kernel in model.selected]
 
     @property
-    def path_(self) -> dict[str, np.ndarray]:
-        """One row per round."""
-        return dict(self._get_model().curve)
-
-    @property
     def dual_coef_(self) -> np.ndarray:
         """Coefficients of the chosen kernels with the support."""
         return np.asarray(self._get_model().tables)
@@ -362,16 +357,6 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
     def intercept_(self) -> Any:
         """The predictions, or scores, of the model without kernels."""
         return self._get_model().intercept
-
-    @property
-    def null_loss_(self) -> float:
-        """The training loss without kernels."""
-        return float(self._get_model().null_loss)
-
-    @property
-    def n_iter_(self) -> int:
-        """Iterations of all refits together."""
-        return max(1, sum(step.iterations for step in self._get_model().path.rounds))
 
 
 def _name_kernels(bank: FittedBank, names: Sequence[str]) -> list[str]:

@@ -141,8 +141,9 @@ class GreedyMKLClassifierCV(_KernelCountSearch, GreedyClassifier):
     bank, kernel, algorithm, loss, step, n_steps, scan, rank, tol, max_iter
         As in :class:`GreedyMKLClassifier`.
     class_weight : dict or "balanced", optional
-        Weights of the classes. Balanced weights are those of the rows of each fit, and do not count
-        in scores.
+        Weights of the classes, which multiply the sample weights in training; a class that is not
+        in the dictionary weighs 1. ``"balanced"`` gives all classes the same total weight. Scores
+        do not count them.
     n_kernels : int, default=10
         The largest number of kernels to try. With ``algorithm="l2"`` the number of steps is
         chosen, up to ``n_steps``.

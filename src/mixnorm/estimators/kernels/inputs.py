@@ -10,7 +10,7 @@ from sklearn.utils import check_consistent_length
 
 from mixnorm._array import Array, ArrayLike, MatrixLike, is_sparse
 from mixnorm.engines.multikernel import check_row_costs
-from mixnorm.estimators._common.inputs import check_weights, weight_numbers
+from mixnorm.estimators._common.inputs import check_weights, row_weights
 from mixnorm.estimators._common.parameters import (
     CheckedParameters,
     Count,
@@ -168,13 +168,11 @@ def _ensure_shape(table: object) -> Any:
 
 def prepare_weights(sample_weight: ArrayLike | None, n_samples: int) -> np.ndarray:
     """Return checked weights, with their size; ones by default."""
-    if sample_weight is None:
-        return np.ones(n_samples)
-    shares = check_weights(sample_weight, n_samples, np.float64)
-    given = weight_numbers(sample_weight)
+    weight = row_weights(sample_weight, n_samples)
+    shares = check_weights(weight, n_samples, np.float64)
     with np.errstate(over="ignore"):
-        total = float(np.sum(given) if given.ndim else given * n_samples)
-    return shares * min(total, float(np.finfo(np.float64).max))
+        huge = not np.isfinite(np.sum(weight))
+    return shares * float(np.finfo(np.float64).max) if huge else weight
 
 
 def prepare_row_costs(sample_weight: ArrayLike | None, n_samples: int) -> np.ndarray:

@@ -42,7 +42,9 @@ class MKLClassifier(MachineParameters, KernelClassifier):
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The loss above, or its square.
     class_weight : dict or "balanced", optional
-        Weights of the classes, which multiply ``C``.
+        Weights of the classes, which multiply the sample weights in training; a class that is not
+        in the dictionary weighs 1. ``"balanced"`` gives all classes the same total weight. Scores
+        do not count them.
     tol : float, default=1e-2
         Relative duality gap to stop at: the objective is at most that part above the optimum.
     max_iter : int, default=200
@@ -145,7 +147,9 @@ class ConvMKLClassifier(TailSumsMixin, MKLClassifier):
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The multi-class hinge loss, or its square.
     class_weight : dict or "balanced", optional
-        Weights of the classes, which multiply ``C``.
+        Weights of the classes, which multiply the sample weights in training; a class that is not
+        in the dictionary weighs 1. ``"balanced"`` gives all classes the same total weight. Scores
+        do not count them.
     tol : float, default=1e-2
         Relative duality gap to stop at.
     max_iter : int, default=200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mixnorm.estimators._common.parameters import ClassWeight, Folds
+from mixnorm.estimators._common.parameters import ClassWeight
 from mixnorm.estimators.kernels.base import TailSumsMixin
 from mixnorm.estimators.kernels.block_penalty import SMSDMKLClassifier, UFOMKLClassifier
 from mixnorm.estimators.kernels.classifier import HingeLoss, KernelClassifier
@@ -27,7 +27,6 @@ class _CostSearch(BankParameters, KernelCV):
     """A search over values of ``C``."""
 
     Cs: LossWeights = (0.1, 1.0, 10.0, 100.0, 1000.0)
-    cv: Folds = 5
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -47,8 +46,8 @@ class MKLClassifierCV(_CostSearch, KernelClassifier):
         Values of ``C`` to try.
     ps : list of float, default=(1, 1.2, 2)
         Values of ``p`` to try.
-    cv : int, splitter or iterable, default=5
-        Folds, as in scikit-learn.
+    cv : int, splitter or iterable, default=None
+        Folds, as in scikit-learn; None takes five.
     scoring : str or callable, default=None
         Score to maximise; None takes accuracy.
     one_standard_error : bool, default=False
@@ -115,8 +114,8 @@ class ConvMKLClassifierCV(TailSumsMixin, MKLClassifierCV):
         Values of ``tail`` to try.
     floor : float, default=0.01
         Least tail sum, in parts of the mean diagonal of a kernel.
-    cv : int, splitter or iterable, default=5
-        Folds, as in scikit-learn.
+    cv : int, splitter or iterable, default=None
+        Folds, as in scikit-learn; None takes five.
     scoring : str or callable, default=None
         Score to maximise; None takes accuracy.
     one_standard_error : bool, default=False
@@ -172,8 +171,8 @@ class SMSDMKLClassifierCV(TailSumsMixin, _CostSearch, KernelClassifier):
         Values of ``tail`` to try.
     q : float or "classes", optional
         Dual exponent on the blocks, as in :class:`SMSDMKLClassifier`.
-    cv : int, splitter or iterable, default=5
-        Folds, as in scikit-learn.
+    cv : int, splitter or iterable, default=None
+        Folds, as in scikit-learn; None takes five.
     scoring : str or callable, default=None
         Score to maximise; None takes accuracy.
     one_standard_error : bool, default=False
@@ -227,8 +226,8 @@ class UFOMKLClassifierCV(_CostSearch, KernelClassifier):
         Values of ``beta`` to try.
     q : float or "classes", optional
         Dual exponent on the blocks, as in :class:`UFOMKLClassifier`.
-    cv : int, splitter or iterable, default=5
-        Folds, as in scikit-learn.
+    cv : int, splitter or iterable, default=None
+        Folds, as in scikit-learn; None takes five.
     scoring : str or callable, default=None
         Score to maximise; None takes accuracy.
     one_standard_error : bool, default=False
@@ -278,8 +277,8 @@ class MKLRegressorCV(_CostSearch, KernelRegressor):
         Values of ``C`` to try.
     ps : list of float, default=(1, 1.2, 2)
         Values of ``p`` to try.
-    cv : int, splitter or iterable, default=5
-        Folds, as in scikit-learn.
+    cv : int, splitter or iterable, default=None
+        Folds, as in scikit-learn; None takes five.
     scoring : str or callable, default=None
         Score to maximise; None takes R².
     one_standard_error : bool, default=False

@@ -18,7 +18,6 @@ from mixnorm.estimators._common.parameters import values_to_try
 from mixnorm.estimators._common.progress import FitTask
 from mixnorm.estimators._common.search import RowProblem, SearchedMixin
 from mixnorm.estimators.kernels.base import KernelEstimator, KernelTraining, WeightedKernelLearner
-from mixnorm.estimators.kernels.classifier import apply_class_weights
 from mixnorm.estimators.kernels.inputs import check_targets, prepare_weights
 from mixnorm.selection import Candidate, FixedScores
 
@@ -53,10 +52,7 @@ class KernelProblem(RowProblem):
         train, test = (rows[self.places[rows] >= 0] for rows in (train, test))
         if len(train) == 0:
             raise ValueError("A fold has no training rows of positive weight; give other folds.")
-        weight = np.ones(len(train)) if self.weight is None else self.weight[train]
-        if is_classifier(self.estimator):
-            weight = apply_class_weights(self.estimator.class_weight, self.y[train], weight)
-        part = self.training.take(self.places[train], weight)
+        part = self.training.take(self.places[train], self.training_weights(train))
         return partial(self._chain, self.estimator._adapt_to_fold(part), train, test)
 
     @abstractmethod

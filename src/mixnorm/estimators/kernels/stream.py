@@ -14,8 +14,8 @@ from mixnorm.engines.mirror import KernelLearner as MirrorLearner
 from mixnorm.engines.mirror import KernelLearnerState
 from mixnorm.engines.multikernel import KernelPenalty
 from mixnorm.estimators._common.inputs import (
+    apply_class_weights,
     check_one_kind_of_label,
-    class_factors,
     random_generator,
 )
 from mixnorm.estimators._common.messages import warn_caller
@@ -169,7 +169,7 @@ class BlockPenaltyClassifier(KernelClassifier):
             check_targets(self, X, y)
             weight = prepare_row_costs(sample_weight, X.shape[0])
             known, labels = self._encode_stream_labels(y, classes, first)
-            weight = weight * self._compute_class_factors(known, labels)
+            weight = apply_class_weights(self.class_weight, known[labels], weight, stream=True)
             if first:
                 self._start_stream(X, labels, weight, ClassOutputs(known))
             else:
@@ -205,17 +205,6 @@ class BlockPenaltyClassifier(KernelClassifier):
                 f"{known!r}; give all labels in the first call."
             )
         return known, np.asarray(places)
-
-    def _compute_class_factors(self, known: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Return the class weight of each sample."""
-        if self.class_weight is None:
-            return np.ones(len(labels))
-        if isinstance(self.class_weight, str):
-            raise ValueError(
-                f"class_weight={self.class_weight!r} needs all samples, and partial_fit does not "
-                "have later ones; give a dictionary of weights, or call fit."
-            )
-        return np.asarray(class_factors(self.class_weight, known, np.ones(len(known)))[labels])
 
     def _start_stream(
         self, X: Array, labels: np.ndarray, weight: np.ndarray, outputs: ClassOutputs

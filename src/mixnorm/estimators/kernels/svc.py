@@ -93,7 +93,9 @@ class KernelMulticlassSVC(SingleMachineParameters, KernelClassifier):
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The loss above, or its square.
     class_weight : dict or "balanced", optional
-        Weights of the classes, which multiply ``C``.
+        Weights of the classes, which multiply the sample weights in training; a class that is not
+        in the dictionary weighs 1. ``"balanced"`` gives all classes the same total weight. Scores
+        do not count them.
     tol : float, default=1e-3
         Relative duality gap to stop at.
     max_iter : int, default=200
@@ -220,7 +222,9 @@ class LinearMulticlassSVC(  # type: ignore[misc]
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The loss above, or its square.
     class_weight : dict or "balanced", optional
-        Weights of the classes, which multiply ``C``.
+        Weights of the classes, which multiply the sample weights in training; a class that is not
+        in the dictionary weighs 1. ``"balanced"`` gives all classes the same total weight. Scores
+        do not count them.
     tol : float, default=1e-3
         Relative duality gap to stop at.
     max_iter : int, default=200

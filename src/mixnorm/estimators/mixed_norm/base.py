@@ -316,12 +316,10 @@ class NormLearner(
     # --- read from the model
 
     @property
-    def support_(self) -> np.ndarray:
-        """The features in use."""
-        support: np.ndarray = self._get_model().features
-        return support
-
-    selected_ = support_  # the name that selectors use
+    def selected_(self) -> np.ndarray:
+        """The features in use, rising."""
+        selected: np.ndarray = self._get_model().features
+        return selected
 
     @property
     def rank_(self) -> int:

@@ -12,10 +12,10 @@ from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines.proximal import SharedDesign
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import (
+    apply_class_weights,
     check_dense_targets,
     check_one_kind_of_label,
     check_weights,
-    class_factors,
 )
 from mixnorm.estimators._common.parameters import (
     ClassWeight,
@@ -83,13 +83,10 @@ class NormClassifier(ClassifierFace, OneDesign):
         self, X: Any, y: np.ndarray, sample_weight: ArrayLike | None
     ) -> tuple[Training, ClassOutputs]:
         loss = self._loss()
+        sample_weight = apply_class_weights(self.class_weight, y, sample_weight)
         weight = check_weights(sample_weight, X.shape[0], X.dtype)
         classes, labels = np.unique(y, return_inverse=True)
         weight, X, labels = drop_unweighted_rows(weight, X, labels)
-        if self.class_weight is not None:
-            factors = class_factors(self.class_weight, classes[labels], weight)
-            weight = check_weights(weight * factors, X.shape[0], X.dtype)
-            weight, X, labels = drop_unweighted_rows(weight, X, labels)
         self._check_classes(classes, labels)
         target = loss.encode(labels, len(classes), weight)
         X, units = self._columns(X, weight)
@@ -153,9 +150,10 @@ class MixedNormClassifier(NormClassifier):
         Largest norm. It replaces the penalty: ``alpha`` is then not used.
     loss : {"logistic", "margin", "hinge", "squared_hinge"} or loss object, default="logistic"
         The loss of all scores of a sample and its class.
-    class_weight : dict or "balanced", default=None
-        Factors of the sample weights by class label, 1 for labels that are not there;
-        ``"balanced"`` gives all classes the same total weight.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, which multiply the sample weights in training; a class that is not
+        in the dictionary weighs 1. ``"balanced"`` gives all classes the same total weight. Scores
+        do not count them.
     fit_intercept : bool, default=True
         Fit an intercept, which the norm does not see.
     standardize : bool, default=False
@@ -180,6 +178,11 @@ class MixedNormClassifier(NormClassifier):
         Class labels.
     support_ : ndarray of shape (n_selected,)
         Features with a weight that is not zero.
+    selected_, selected_names_ : ndarray, list of str
+        The same features, and their names; ``x0, x1, ...`` where ``X`` has no names.
+    feature_importances_ : ndarray of shape (n_features,)
+        Norms of the weights of each column in ``coef_``, divided by their sum; zero for columns not
+        chosen.
     rank_ : int
         Numerical rank of ``coef_``.
     dual_gap_ : float

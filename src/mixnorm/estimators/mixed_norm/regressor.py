@@ -69,22 +69,6 @@ class NormRegressor(RegressorMixin, OneDesign):
         # A single intercept has double precision, and so have the predictions.
         return replace(model, intercept=model.intercept.astype(np.float64))
 
-    def predict(self, X: MatrixLike) -> np.ndarray:
-        """Predict for new data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Predicted values.
-        """
-        found: np.ndarray = self._get_model().outputs.labels(self._scores(X))
-        return found
-
 
 @dataclass(eq=False, repr=False)
 class MixedNormRegressor(NormRegressor):
@@ -134,6 +118,11 @@ class MixedNormRegressor(NormRegressor):
         Intercept.
     support_ : ndarray of shape (n_selected,)
         Features with a weight that is not zero.
+    selected_, selected_names_ : ndarray, list of str
+        The same features, and their names; ``x0, x1, ...`` where ``X`` has no names.
+    feature_importances_ : ndarray of shape (n_features,)
+        Norms of the weights of each column in ``coef_``, divided by their sum; zero for columns not
+        chosen.
     rank_ : int
         Numerical rank of ``coef_``.
     dual_gap_ : float

@@ -143,7 +143,7 @@ class _OneDesignCV(PenaltyByCrossValidation):
         weight = None
         if sample_weight is not None:
             weight = check_weights(sample_weight, table.shape[0], np.float64)
-        training, outputs = self._prepare(table, y, weight)
+        training, outputs = self._prepare(table, y, sample_weight)
         rows = table.tocsr() if is_sparse(table) else table
         plain = self._make_learner(self._kind)
         return PenaltyProblem(
@@ -197,8 +197,8 @@ class MixedNormClassifierCV(_OneDesignCV, NormClassifier):
         The chosen ``"alpha"``.
     best_score_ : float
         Mean held-out score of the chosen penalty.
-    coef_, intercept_, classes_, support_, rank_, dual_gap_, objective_, norm_value_, n_iter_, \
-n_features_in_, feature_names_in_
+    coef_, intercept_, classes_, support_, selected_names_, feature_importances_, rank_, \
+dual_gap_, objective_, norm_value_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`MixedNormClassifier`, for the model fitted on all data.
 
     Examples
@@ -263,8 +263,8 @@ class MixedNormRegressorCV(_OneDesignCV, NormRegressor):
         The chosen ``"alpha"``.
     best_score_ : float
         Mean held-out score of the chosen penalty.
-    coef_, intercept_, support_, rank_, dual_gap_, objective_, norm_value_, n_iter_, \
-n_features_in_, feature_names_in_
+    coef_, intercept_, support_, selected_names_, feature_importances_, rank_, \
+dual_gap_, objective_, norm_value_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`MixedNormRegressor`, for the model fitted on all data.
 
     Examples

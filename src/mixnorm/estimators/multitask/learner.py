@@ -71,6 +71,11 @@ class MultiTaskLearner(BaseMultiTask):
         numbers.
     support_ : ndarray of shape (n_selected,)
         Features that some task uses.
+    selected_, selected_names_ : ndarray, list of str
+        The same features, and their names; ``x0, x1, ...`` where ``X`` has no names.
+    feature_importances_ : ndarray of shape (n_features,)
+        Norms of the weights of each column in ``coef_``, divided by their sum; zero for columns not
+        chosen.
     rank_ : int
         Numerical rank of ``coef_``.
     dual_gap_ : float

@@ -82,7 +82,8 @@ class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
         The chosen ``"alpha"``.
     best_score_ : float
         Mean held-out score of the chosen penalty.
-    coef_, intercept_, tasks_, classes_, support_, rank_, dual_gap_, objective_, norm_value_
+    coef_, intercept_, tasks_, classes_, support_, selected_names_, feature_importances_, rank_, \
+dual_gap_, objective_, norm_value_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`MultiTaskLearner`, for the model fitted on all data.
 
     Notes

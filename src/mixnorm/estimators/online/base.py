@@ -18,6 +18,7 @@ from mixnorm._linear import linear_scores
 from mixnorm.engines import mirror
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.inputs import (
+    apply_class_weights,
     check_number_targets,
     random_generator,
     row_weights,
@@ -38,6 +39,8 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
     _resume: OnlineState | None = None
     #: The dtype of targets; None if any labels will do.
     _target_dtype: ClassVar[type | None] = np.float64
+    #: A parameter of the classifiers.
+    class_weight: Any = None
 
     # --- what subclasses define
 
@@ -92,7 +95,7 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
         if sample_weight is not None and not np.any(weight_numbers(sample_weight)):
             raise ValueError("sample_weight is zero for every row; give some row a positive one.")
         self._resume = None
-        return self._partial_fit(X, y, sample_weight, role, in_order=not self.shuffle)
+        return self._partial_fit(X, y, sample_weight, role, whole=True)
 
     def _partial_fit(
         self,
@@ -101,7 +104,7 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
         sample_weight: ArrayLike | None,
         role: ArrayLike | None,
         *,
-        in_order: bool = True,
+        whole: bool = False,
     ) -> Self:
         if self._resume is None:
             self._check_parameters()
@@ -111,15 +114,14 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
         checked = self._check_targets(y)
         rows = self._check_rows(given)
         n_samples, order = rows.X.shape[0], None
-        weight = np.ones(n_samples)
-        if sample_weight is not None:
-            weight = row_weights(sample_weight, n_samples)
+        weight = row_weights(sample_weight, n_samples)
         if len(checked) != n_samples:
             raise ValueError(
                 f"X has {n_samples} rows and y has {len(checked)}; give one target per row."
             )
+        weight = apply_class_weights(self.class_weight, checked, weight, stream=not whole)
         targets = self._encode(checked, rows.X, role)
-        if not in_order:
+        if whole and self.shuffle:
             order = np.asarray(random_generator(self.random_state).permutation(n_samples))
         first = {} if rows.names is None else given[0 if order is None else order[0]]
         self._make_room(rows, targets, first)
@@ -296,6 +298,12 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
         if names is None:
             raise AttributeError("The rows were arrays, whose columns have no names.")
         return names.places
+
+    @property
+    def n_iter_(self) -> int:
+        """Passes over the rows: one. ``n_rounds_`` counts the rows, ``n_updates_`` the steps."""
+        self._state()
+        return 1
 
     @property
     def mistakes_(self) -> int:

@@ -12,7 +12,7 @@ from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines import mirror
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import check_dense_targets, check_one_kind_of_label
-from mixnorm.estimators._common.parameters import Loss, Norm, Number, Seed, Switch
+from mixnorm.estimators._common.parameters import ClassWeight, Loss, Norm, Number, Seed, Switch
 from mixnorm.estimators._common.validation import check_classification_targets
 from mixnorm.estimators.online.base import OnlineEstimator, as_rows, place_labels
 from mixnorm.estimators.online.descent import HashedColumns, MirrorDescent
@@ -116,7 +116,8 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         self._learn_one(x, y)
 
     def _place_target(self, target: np.ndarray, y: Any, *task: Any) -> int | None:
-        return self._state().places.get(y)
+        # A workspace takes no weight.
+        return self._state().places.get(y) if self.class_weight is None else None
 
     def predict_one(self, x: Row) -> Any:
         """Return the class of one row; None before the first row was learned from."""
@@ -153,6 +154,10 @@ class GroupPerceptron(OnlineClassifier):
         perceptron, ``"l1,1"`` for few weights.
     fit_intercept : bool, default=False
         Whether the model has intercepts. With ``scale=True`` it always has.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, which multiply the sample weights in training; a class that is not
+        in the dictionary weighs 1. ``"balanced"`` gives all classes the same total weight. Scores
+        do not count them; ``partial_fit`` takes a dictionary alone.
     scale : bool, default=False
         Whether features are measured from running means in running units, which raw tables need. By
         default rows are used as they are, which the bound on the mistakes assumes.
@@ -178,6 +183,8 @@ class GroupPerceptron(OnlineClassifier):
         loss), rows seen, and rows that changed the weights.
     curve_ : dict of arrays
         Cumulative ``mistakes`` and ``loss`` after ``rounds``.
+    n_iter_ : int
+        Passes over the rows: one. ``n_rounds_`` counts the rows.
     n_features_in_ : int
         Number of features seen.
 
@@ -214,6 +221,7 @@ class GroupPerceptron(OnlineClassifier):
     norm: Norm = "l2,1"
     _: KW_ONLY
     fit_intercept: Switch = False
+    class_weight: ClassWeight = None
     scale: Switch = False
     average: Switch = False
     shuffle: Switch = True
@@ -276,6 +284,10 @@ class MirrorDescentClassifier(OnlineClassifier, MirrorDescent):
         with), and 1 for the other rules.
     fit_intercept : bool, default=True
         Whether the model has intercepts.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, which multiply the sample weights in training; a class that is not
+        in the dictionary weighs 1. ``"balanced"`` gives all classes the same total weight. Scores
+        do not count them; ``partial_fit`` takes a dictionary alone.
     scale : bool, default=True
         Whether features are measured in running units, and those of dense rows from running means.
         What is learned then does not depend on units and origins. The origin stays zero for sparse
@@ -311,6 +323,8 @@ class MirrorDescentClassifier(OnlineClassifier, MirrorDescent):
         rows seen, and the number of rows that changed the weights.
     curve_ : dict of arrays
         Cumulative ``mistakes`` and ``loss`` after ``rounds``.
+    n_iter_ : int
+        Passes over the rows: one. ``n_rounds_`` counts the rows.
     n_features_in_ : int
         Number of features seen.
 
@@ -356,6 +370,7 @@ class MirrorDescentClassifier(OnlineClassifier, MirrorDescent):
     norm: Norm = "l2,2"
     loss: Loss = "logistic"
     _: KW_ONLY
+    class_weight: ClassWeight = None
     conservative: Annotated[float, Number(least=0, below=1)] = 0.01
 
     def _loss(self) -> Any:

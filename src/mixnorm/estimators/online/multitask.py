@@ -77,6 +77,8 @@ class OnlineMultiTaskLearner(MirrorDescent):
         losses, the number of rows seen, and the number of rows that changed the weights.
     curve_ : dict of arrays
         Cumulative ``mistakes`` and ``loss`` after ``rounds``.
+    n_iter_ : int
+        Passes over the rows: one. ``n_rounds_`` counts the rows.
     n_features_in_ : int
         Number of features seen.
 

@@ -74,6 +74,8 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         and the number of rows that changed the weights.
     curve_ : dict of arrays
         Cumulative ``loss`` after ``rounds``.
+    n_iter_ : int
+        Passes over the rows: one. ``n_rounds_`` counts the rows.
     n_features_in_ : int
         Number of features seen.
 
@@ -175,10 +177,6 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
                 return float(scores[0]) if state.single else scores.copy()
         found = self.predict(as_rows(x))[0]
         return float(found) if state.single else found
-
-    def predict(self, X: MatrixLike) -> np.ndarray:
-        """Return the predictions, in the shape that ``y`` had."""
-        return np.asarray(self._model_outputs.labels(self._scores(X)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -21,7 +21,12 @@ from mixnorm.estimators._common.arrays import (
     scale_path,
     unscale_path,
 )
-from mixnorm.estimators._common.inputs import DEFAULT_SIZE, check_weights, total_weight
+from mixnorm.estimators._common.inputs import (
+    DEFAULT_SIZE,
+    apply_class_weights,
+    check_weights,
+    total_weight,
+)
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.progress import (
     CallbackSupportMixin,
@@ -56,6 +61,8 @@ class BaseShareBoost(
     """
 
     model_: PathModel
+    #: A parameter of the classifiers.
+    class_weight: Any = None
     #: A hash of the settings that must not change if the path is to be continued.
     _resume: str
 
@@ -101,10 +108,11 @@ class BaseShareBoost(
         if previous is not None:
             self._check_continues(previous, X.shape[1])
         check_pool_takes(pool, X)
-        target, n_outputs, outputs = self._encode_targets(X, y, sample_weight)
-        weight = check_weights(sample_weight, X.shape[0], working_dtype(X), like=X)
-        n_rows = total_weight(sample_weight, X.shape[0])
-        if sample_weight is not None and isinstance(self._get_alpha(), str):
+        given = apply_class_weights(self.class_weight, y, sample_weight)
+        target, n_outputs, outputs = self._encode_targets(X, y, given)
+        weight = check_weights(given, X.shape[0], working_dtype(X), like=X)
+        n_rows = total_weight(given, X.shape[0])
+        if given is not None and isinstance(self._get_alpha(), str):
             self._warn_of_light_rows(n_rows, weight)
         self._remember(X, y)
         data = self._bind_pool(pool, X, weight) if data is None else data
@@ -199,7 +207,8 @@ class BaseShareBoost(
         scale = scale_name(options.scale)
         flags = (alpha, int(options.backward), bool(self.fit_intercept), scale)
         try:  # not of a pickle, which depends on the parts that objects share
-            return str(joblib.hash((self._pool(), self._loss(), options.penalty, *flags)))
+            own = (self._pool(), self._loss(), options.penalty, self.class_weight)
+            return str(joblib.hash((*own, *flags)))
         except (pickle.PicklingError, AttributeError, TypeError):  # a class made in a function
             return f"of its own: {id(self)}"
 
@@ -210,8 +219,8 @@ class BaseShareBoost(
             refuse_to_continue(f"continues a path of {width} columns, but X has {n_columns}")
         if getattr(self, "_resume", None) != self._settings():
             refuse_to_continue(
-                "continues a path, but pool, loss, alpha, penalty, backward, fit_intercept or "
-                "scale has changed since"
+                "continues a path, but pool, loss, class_weight, alpha, penalty, backward, "
+                "fit_intercept or scale has changed since"
             )
         if backward:
             refuse_to_continue(
@@ -222,8 +231,9 @@ class BaseShareBoost(
     def _warn_of_light_rows(self, n_rows: float, weight: Array) -> None:
         count = int(np.count_nonzero(to_numpy(weight)))
         if n_rows < _LEAST_WEIGHT_OF_COUNTS * count:
+            given = "sample_weight" + " times class_weight" * (self.class_weight is not None)
             warn_caller(
-                f"sample_weight adds up to {n_rows:.3g} for {count} rows. alpha='auto' counts rows "
+                f"{given} adds up to {n_rows:.3g} for {count} rows. alpha='auto' counts rows "
                 "by their weights, so that it finds little data and keeps the model close to a "
                 f"constant. Scale sample_weight to add up to {count}, or give alpha as a number.",
                 LightRowsWarning,
@@ -305,6 +315,18 @@ class BaseShareBoost(
 
     # Attributes of the model.
 
+    def _importances(self) -> np.ndarray:
+        model = self._get_model()
+        if model.pool.plain:
+            return super()._importances()
+        width = model.inputs.n_features
+        ends = np.cumsum([model.pool.n_columns(atom, width) for atom in model.support], dtype=int)
+        found = np.zeros(width)
+        for atom, weights in zip(model.support, np.split(model.weights, ends), strict=False):
+            read = np.unique(model.pool.feature_indices([atom], width))
+            found[read] += np.hypot.reduce(weights.ravel()) / len(read)
+        return found
+
     @property
     def coef_(self) -> Any:
         """Weights: of every column of ``X``, or of every atom where atoms are not columns."""
@@ -320,11 +342,6 @@ class BaseShareBoost(
     def alpha_(self) -> Any:
         """The weight of the penalty in the model of each size."""
         return self._follow_fit(np.asarray([step.alpha for step in self._get_model().path.rounds]))
-
-    @property
-    def n_iter_(self) -> int:
-        """Iterations of all corrective steps together."""
-        return max(1, sum(step.iterations for step in self._get_model().path.rounds))
 
     @property
     def pool_(self) -> Any:
@@ -344,21 +361,6 @@ class BaseShareBoost(
 
     def _new_table(self, X: MatrixLike) -> Any:
         return super()._new_table(new_table(X, self._get_model().pool))
-
-    def predict(self, X: MatrixLike) -> Any:
-        """Predict for new data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Class labels, or predicted values.
-        """
-        return self._get_model().outputs.labels(self._scores(X))
 
     def predictor(self) -> Predictor:
         """Return the model as a fast function of arrays, for single rows and inner loops.

@@ -9,9 +9,14 @@ import numpy as np
 
 from mixnorm._array import ArrayLike, MatrixLike, SparseMatrix
 from mixnorm.engines import boosting
-from mixnorm.estimators._common.inputs import check_weights, random_generator
+from mixnorm.estimators._common.inputs import (
+    apply_class_weights,
+    check_weights,
+    random_generator,
+)
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import (
+    ClassWeight,
     Count,
     Number,
     Seed,
@@ -51,6 +56,10 @@ class JointBoostClassifier(_Boosted):
     ----------
     n_rounds : int, default=100
         Number of rounds; each adds one stump.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, which multiply the sample weights in training; a class that is not
+        in the dictionary weighs 1. ``"balanced"`` gives all classes the same total weight. Scores
+        do not count them.
     n_bins : int or None, default=255
         Largest number of bins of a column. If a column has more distinct values, its thresholds lie
         between groups of about equal weight. None tries every threshold.
@@ -66,6 +75,12 @@ class JointBoostClassifier(_Boosted):
         and ``constants`` (zero for the classes of the subset), ``error`` and ``loss``.
     selected_ : ndarray of shape (n_selected,)
         The columns used, in the order in which they were first chosen.
+    support_ : ndarray of shape (n_selected,)
+        The same columns, rising.
+    selected_names_ : list of str
+        Their names in the order of ``selected_``; ``x0, x1, ...`` where ``X`` has no names.
+    feature_importances_ : ndarray of shape (n_features,)
+        For each column the sum of the drops of the loss in its rounds, divided by their sum.
     path_ : dict of ndarray
         One row per round: ``"feature"``, ``"threshold"``, ``"n_classes"`` (size of the subset),
         ``"error"`` (weighted squared error, of weights that sum to one), ``"loss"`` (mean
@@ -75,6 +90,8 @@ class JointBoostClassifier(_Boosted):
         shares it.
     null_loss_ : float
         Loss before the first round.
+    n_iter_ : int
+        Number of rounds of the model.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     n_features_in_ : int
@@ -116,6 +133,7 @@ class JointBoostClassifier(_Boosted):
 
     n_rounds: Count = 100
     _: KW_ONLY
+    class_weight: ClassWeight = None
     n_bins: Annotated[int | None, maybe(Whole(least=2))] = 255
     max_features: Annotated[float, Number(above=0, most=1, why=_WHY_A_SHARE)] = 1.0
     random_state: Seed = None
@@ -147,7 +165,8 @@ class JointBoostClassifier(_Boosted):
         self, X: np.ndarray | SparseMatrix, y: np.ndarray, sample_weight: ArrayLike | None
     ) -> Self:
         """Run the engine on validated data and keep the model."""
-        weight = check_weights(sample_weight, len(y), np.float64)
+        given = apply_class_weights(self.class_weight, y, sample_weight)
+        weight = check_weights(given, len(y), np.float64)
         classes, labels = np.unique(y, return_inverse=True)
         # Two classes have opposite labels: one score, positive for the second, is enough.
         several = len(classes) > 2
@@ -182,6 +201,15 @@ class JointBoostClassifier(_Boosted):
             warn_caller(f"Stopped after {done}: no stump lowers the loss.", FewerFeaturesWarning)
 
     # Attributes of the model.
+
+    def _importances(self) -> np.ndarray:
+        drops = -np.diff(self.path_["loss"], prepend=self.null_loss_)
+        return np.bincount(self.path_["feature"], np.maximum(drops, 0.0), self.n_features_in_)
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of rounds of the model."""
+        return self._get_model().size
 
     @property
     def rounds_(self) -> tuple[StumpRound, ...]:

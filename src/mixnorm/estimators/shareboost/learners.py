@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from mixnorm._array import Array, ArrayLike, MatrixLike, follow, is_foreign, namespace, to_numpy
 from mixnorm.estimators._common.arrays import check_within_reach, encode_labels
 from mixnorm.estimators._common.inputs import check_loss, check_number_targets, check_weights
+from mixnorm.estimators._common.parameters import ClassWeight
 from mixnorm.estimators._common.regressor import RegressorMixin
 from mixnorm.estimators._common.staged import StagedClassifierMixin
 from mixnorm.estimators._common.units import check_alike, check_sizes
@@ -20,6 +22,7 @@ from mixnorm.models import ClassOutputs, NumberOutputs
 from mixnorm.pools import working_dtype
 
 
+@dataclass(eq=False, repr=False)
 class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
     r"""Multi-class classifier that uses few features, shared by all classes.
 
@@ -64,11 +67,22 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
     options : GreedyOptions, optional
         Options for experts: the penalty, the rule of choice, swaps, units of columns, tolerances.
         None takes the defaults of :class:`~mixnorm.GreedyOptions`.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, which multiply the sample weights in training; a class that is not
+        in the dictionary weighs 1. ``"balanced"`` gives all classes the same total weight. Scores
+        do not count them.
 
     Attributes
     ----------
     selected_ : ndarray of shape (n_selected,)
         The chosen columns, in the order in which they were chosen.
+    support_ : ndarray of shape (n_selected,)
+        The same columns, rising.
+    selected_names_ : list of str
+        Their names in the order of ``selected_``; ``x0, x1, ...`` where ``X`` has no names.
+    feature_importances_ : ndarray of shape (n_features,)
+        Norms of the weights of each column in ``coef_``, divided by their sum; zero for columns not
+        chosen. Atoms that are not columns share theirs equally among the columns that they read.
     path_ : dict of ndarray
         One row per round: ``"feature"`` (the column chosen, or its group's label), ``"loss"`` (the
         weighted mean training loss), ``"gradient"`` (the l1 norm of the chosen column's gradient
@@ -139,6 +153,9 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
     (1797, 20)
     """
 
+    _: KW_ONLY
+    class_weight: ClassWeight = None
+
     def _check_training(self, X: MatrixLike, y: ArrayLike) -> tuple[Any, Any]:
         return self._check_labels(X, y)
 
@@ -204,6 +221,13 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
     ----------
     selected_ : ndarray of shape (n_selected,)
         The chosen columns, in the order in which they were chosen.
+    support_ : ndarray of shape (n_selected,)
+        The same columns, rising.
+    selected_names_ : list of str
+        Their names in the order of ``selected_``; ``x0, x1, ...`` where ``X`` has no names.
+    feature_importances_ : ndarray of shape (n_features,)
+        Norms of the weights of each column in ``coef_``, divided by their sum; zero for columns not
+        chosen. Atoms that are not columns share theirs equally among the columns that they read.
     path_ : dict of ndarray
         One row per round: ``"feature"``, ``"loss"``, ``"gradient"`` and ``"seconds"``, as in
         :class:`ShareBoostClassifier`.

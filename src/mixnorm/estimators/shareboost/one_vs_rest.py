@@ -10,9 +10,9 @@ from typing import Any, Self
 import numpy as np
 
 from mixnorm._array import Array, ArrayLike, MatrixLike
-from mixnorm.estimators._common.inputs import check_weights
+from mixnorm.estimators._common.inputs import apply_class_weights, check_weights
 from mixnorm.estimators._common.messages import warn_caller
-from mixnorm.estimators._common.parameters import Jobs
+from mixnorm.estimators._common.parameters import ClassWeight, Jobs
 from mixnorm.estimators._common.progress import FitTask, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.staged import StagedClassifier
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier
@@ -49,6 +49,10 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
     options : GreedyOptions, optional
         As in :class:`ShareBoostClassifier`, with ``tune=0``: the classes share one prepared pool,
         so that none of them may adjust its features.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, which multiply the sample weights in training; a class that is not
+        in the dictionary weighs 1. ``"balanced"`` gives all classes the same total weight. Scores
+        do not count them.
     n_jobs : int, default=None
         Number of classes fitted at the same time, in processes; None means 1, -1 all processors.
 
@@ -62,6 +66,13 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         1, 2, ... rounds each.
     selected_ : ndarray of shape (n_selected,)
         The columns that some class uses: round by round, in the order of the classes.
+    support_ : ndarray of shape (n_selected,)
+        The same columns, rising.
+    selected_names_ : list of str
+        Their names in the order of ``selected_``; ``x0, x1, ...`` where ``X`` has no names.
+    feature_importances_ : ndarray of shape (n_features,)
+        For each column the norm over classes of its weights, as in :class:`ShareBoostClassifier`,
+        divided by their sum.
     path_ : dict of ndarray
         One row per round of all classes: ``"features"`` (a tuple of the choice of each class, None
         where its path has ended), ``"n_features"`` (as ``n_features_used_``), ``"loss"`` (mean over
@@ -114,6 +125,7 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
     """
 
     _: KW_ONLY
+    class_weight: ClassWeight = None
     n_jobs: Jobs = None
 
     def _check_together(self) -> None:
@@ -150,6 +162,7 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
     def _make_learner(self) -> ShareBoostClassifier:
         """Return the estimator of one class, with the same parameters."""
         own, names = self.get_params(deep=False), ShareBoostClassifier().get_params(deep=False)
+        del names["class_weight"]  # multiplied into the weights by the classes of all rows
         return ShareBoostClassifier(**{name: own[name] for name in names if name in own})
 
     def _fit_classes(
@@ -161,15 +174,15 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         classes, labels = np.unique(y, return_inverse=True)
         plain = self._make_learner()
         pool = copy.deepcopy(plain._pool())
-        data = plain._bind_pool(pool, X, check_weights(sample_weight, X.shape[0], working_dtype(X)))
+        given = apply_class_weights(self.class_weight, y, sample_weight)
+        data = plain._bind_pool(pool, X, check_weights(given, X.shape[0], working_dtype(X)))
         pool = data.pool  # with what it has learned from the data
         plain.n_features_in_ = self.n_features_in_
         outputs = ClassOutputs(classes, copy.deepcopy(plain._loss()))
         own = range(len(classes)) if len(classes) > 2 else [1]
         progress = FitTask.of_fit(self, X, y, sample_weight, len(own))
         jobs = (
-            delayed(_fit_class)(copy.copy(plain), pool, data, X, labels == c, sample_weight)
-            for c in own
+            delayed(_fit_class)(copy.copy(plain), pool, data, X, labels == c, given) for c in own
         )
         paths: list[Path] = []
         messages: dict[type[Warning], list[tuple[Any, str]]] = {}
@@ -190,6 +203,9 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         return model
 
     # Attributes of the model.
+
+    def _importances(self) -> np.ndarray:
+        return np.hypot.reduce([one._importances() for one in self.estimators_], axis=0)
 
     @property
     def estimators_(self) -> list[ShareBoostClassifier]:
@@ -227,8 +243,7 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
     @property
     def n_iter_(self) -> int:
         """Iterations of all corrective steps together."""
-        paths = self._get_model().paths
-        return sum(max(1, sum(step.iterations for step in path.rounds)) for path in paths)
+        return sum(one.n_iter_ for one in self.estimators_)
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return class probabilities.

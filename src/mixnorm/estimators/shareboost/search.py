@@ -125,6 +125,7 @@ class _SizeByCrossValidation(SearchedMixin, BaseShareBoost):
         return min(int(self.search_.best_params["n_features_to_select"]), available)
 
 
+@dataclass(eq=False, repr=False)
 class ShareBoostClassifierCV(_SizeByCrossValidation, ShareBoostClassifier):
     """ShareBoost classifier that chooses its number of features by cross-validation.
 
@@ -135,7 +136,8 @@ class ShareBoostClassifierCV(_SizeByCrossValidation, ShareBoostClassifier):
     ----------
     n_features_to_select : int, optional
         The largest number of features to try. None tries up to 20, or what ``cost_budget`` allows.
-    alpha, loss, pool, max_inputs, cost_budget, fit_intercept, random_state, options
+    alpha, loss, pool, max_inputs, cost_budget, fit_intercept, random_state, options, \
+class_weight
         As in :class:`ShareBoostClassifier`.
     alphas : list of float or "auto", optional
         Values of ``alpha`` to try, each with a path per fold; None tries only ``alpha``.
@@ -165,8 +167,8 @@ class ShareBoostClassifierCV(_SizeByCrossValidation, ShareBoostClassifier):
         Mean held-out score of the chosen size and penalty.
     n_splits_ : int
         The number of folds that were scored.
-    alpha_, options_, selected_, path_, coef_, intercept_, null_loss_, classes_, n_iter_, \
-n_features_in_, feature_names_in_
+    alpha_, options_, selected_, support_, selected_names_, feature_importances_, path_, coef_, \
+intercept_, null_loss_, classes_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`ShareBoostClassifier`, for the model fitted on all data.
 
     Examples
@@ -222,8 +224,8 @@ class ShareBoostRegressorCV(_SizeByCrossValidation, ShareBoostRegressor):
         Mean held-out score of the chosen size and penalty.
     n_splits_ : int
         The number of folds that were scored.
-    alpha_, options_, selected_, path_, coef_, intercept_, null_loss_, n_iter_, n_features_in_, \
-feature_names_in_
+    alpha_, options_, selected_, support_, selected_names_, feature_importances_, path_, coef_, \
+intercept_, null_loss_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`ShareBoostRegressor`, for the model fitted on all data.
 
     Examples

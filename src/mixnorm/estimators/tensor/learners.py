@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from mixnorm._array import ArrayLike, MatrixLike
+from mixnorm._array import ArrayLike
 from mixnorm._checks import check_array
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import check_number_targets, unit_of
@@ -56,20 +56,6 @@ class TensorRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
         """The mean of the targets, their median, or zero."""
         outputs = self._get_model().outputs
         return float(outputs.centre[0]) if outputs.single else outputs.centre
-
-    def predict(self, X: MatrixLike) -> np.ndarray:
-        """Predict targets.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        """
-        return np.asarray(self._get_model().outputs.labels(self._scores(X)))
 
 
 @dataclass(eq=False, repr=False)
@@ -222,7 +208,9 @@ class TensorKernelClassifier(TensorClassifier):
     loss : {"logistic", "hinge", "squared_hinge"} or loss object, default="logistic"
         The loss; only the logistic one gives probabilities.
     class_weight : dict or "balanced", optional
-        Weights of the classes, which multiply those of the rows.
+        Weights of the classes, which multiply the sample weights in training; a class that is not
+        in the dictionary weighs 1. ``"balanced"`` gives all classes the same total weight. Scores
+        do not count them.
 
     Attributes
     ----------

@@ -10,13 +10,14 @@ from itertools import takewhile
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines import dual
-from mixnorm.estimators._common.parameters import Folds, Jobs, Scoring, Switch, values_to_try
+from mixnorm.estimators._common.parameters import values_to_try
 from mixnorm.estimators._common.progress import FitTask
 from mixnorm.estimators._common.search import UNFINISHED, RowProblem, SearchedMixin
-from mixnorm.estimators.kernels.inputs import LossWeights
+from mixnorm.estimators.kernels.inputs import LossWeights, prepare_weights
 from mixnorm.estimators.tensor.base import TensorKernelLearner
 from mixnorm.estimators.tensor.learners import (
     TensorClassifier,
@@ -52,9 +53,10 @@ class GammaProblem(RowProblem):
         self.made = learner._represent(data.rows)
         self.gammas = learner._list_gammas()
         weight, self._places = np.zeros(len(X)), np.full(len(X), -1)
-        weight[data.kept] = data.weight
+        weight[data.kept] = prepare_weights(sample_weight, len(X))[data.kept]
         self._places[data.kept] = np.arange(len(data.kept))
-        super().__init__(learner._make_learner(learner._kind), X, np.asarray(y), weight)
+        targets = np.asarray(y).reshape(-1) if is_classifier(learner) else np.asarray(y)
+        super().__init__(learner._make_learner(learner._kind), X, targets, weight)
         self.chains = (len(self.gammas),)
 
     def fold(self, train: np.ndarray, test: np.ndarray) -> Callable[[int], Iterator[Candidate]]:
@@ -65,7 +67,7 @@ class GammaProblem(RowProblem):
         # The kernel leaves out rows of weight zero.
         train, test = (rows[self._places[rows] >= 0] for rows in (train, test))
         learned, held_out = self._places[train], self._places[test]
-        y, weight = self.data.y[learned], self.data.weight[learned]
+        y, weight = self.data.y[learned], self.training_weights(train) / self.data.unit
         part = self.made.contraction.take(learned)
         middle = self.estimator._find_middle(y, weight)
         outputs = self.estimator._build_outputs(part, y - middle, weight)
@@ -112,10 +114,6 @@ class TensorKernelCV(SearchedMixin, TensorKernelLearner):
 
     _: KW_ONLY
     gammas: LossWeights = 100
-    cv: Folds = 5
-    scoring: Scoring = None
-    one_standard_error: Switch = False
-    n_jobs: Jobs = None
 
     @property
     def gamma_(self) -> float:
@@ -161,8 +159,8 @@ max_iter, random_state
         As in :class:`TensorKernelRegressor`.
     gammas : int or list of float, default=100
         Values of ``gamma`` to try, or their number between 0.01 and 10000.
-    cv : int, splitter or iterable, default=5
-        Folds, as in scikit-learn.
+    cv : int, splitter or iterable, default=None
+        Folds, as in scikit-learn; None takes five.
     scoring : str or callable, default=None
         The score to maximise; None takes the share of variance explained.
     one_standard_error : bool, default=False
@@ -217,8 +215,8 @@ max_iter, random_state
         As in :class:`TensorKernelClassifier`.
     gammas : int or list of float, default=30
         Values of ``gamma`` to try, or their number between 0.01 and 10000.
-    cv : int, splitter or iterable, default=5
-        Folds, as in scikit-learn.
+    cv : int, splitter or iterable, default=None
+        Folds, as in scikit-learn; None takes five.
     scoring : str or callable, default=None
         The score to maximise; None takes accuracy.
     one_standard_error : bool, default=False

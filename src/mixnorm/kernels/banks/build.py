@@ -76,12 +76,12 @@ def _fit_kernels(
     spreads: dict[tuple[int, type], float] = {}
     for kernel, group in zip(kernels, group_of, strict=True):
         if not isinstance(kernel, WidthKernel) or not kernel.relative:
-            found.append(kernel.fitted(rows[group]))
+            found.append(kernel.resolve(rows[group]))
             continue
         key = (group, type(kernel))
         if key not in spreads:
             spreads[key] = kernel.spread(rows[group], weight)
-        found.append(kernel.fitted(rows[group], spreads[key]))
+        found.append(kernel.resolve(rows[group], spreads[key]))
     return found
 
 

@@ -38,7 +38,7 @@ class Kernel(Protocol):
         """Return the kernel of each row and itself."""
         ...
 
-    def fitted(self, X: MatrixLike) -> Kernel:
+    def resolve(self, X: MatrixLike) -> Kernel:
         """Return the kernel for training rows ``X``, with its parameters checked and final."""
         ...
 
@@ -52,7 +52,7 @@ class KernelParameters(Parameters):
     def _check_stored(self) -> None:
         self.check()
 
-    def fitted(self, X: Any) -> Self:
+    def resolve(self, X: Any) -> Self:
         """Return the kernel itself, its parameters checked."""
         self.check()
         return self

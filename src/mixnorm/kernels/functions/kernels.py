@@ -42,7 +42,7 @@ class WidthKernel(MetricKernel):
     def _width(self) -> float:
         if self.relative:
             raise ValueError(
-                f"{self!r} has a width relative to training rows; call fitted(X) with these rows "
+                f"{self!r} has a width relative to training rows; call resolve(X) with these rows "
                 "first, or set relative=False."
             )
         return float(self.tau)
@@ -52,7 +52,7 @@ class WidthKernel(MetricKernel):
         spread = self._spread(as_rows(X), weight)
         return spread if spread > 0.0 else 1.0
 
-    def fitted(self, X: MatrixLike, spread: float | None = None) -> Self:
+    def resolve(self, X: MatrixLike, spread: float | None = None) -> Self:
         """Return the kernel with its parameters checked and its width absolute.
 
         ``spread`` is the spread of the rows, if the caller knows it from another width.
@@ -85,7 +85,7 @@ class GaussianKernel(WidthKernel):
     >>> GaussianKernel(tau=2.0).between(X)
     array([[1.        , 0.36787944],
            [0.36787944, 1.        ]])
-    >>> GaussianKernel(tau=0.5, relative=True).fitted(X)
+    >>> GaussianKernel(tau=0.5, relative=True).resolve(X)
     GaussianKernel(tau=1.0, relative=False)
     """
 
@@ -175,10 +175,10 @@ class ChiSquaredKernel(MetricKernel):
             check_not_negative(as_rows(rows), "X")
         return super().between(X, Y)
 
-    def fitted(self, X: MatrixLike) -> Self:
+    def resolve(self, X: MatrixLike) -> Self:
         """Return the kernel itself, after a check of its parameters and of the rows."""
         check_not_negative(as_rows(X), "X")
-        return super().fitted(X)
+        return super().resolve(X)
 
 
 def check_not_negative(rows: Rows, what: str) -> None:

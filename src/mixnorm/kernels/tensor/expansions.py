@@ -28,7 +28,7 @@ class FeatureExpansion:
     Parameters
     ----------
     kernel : TensorKernel
-        The kernel, as its ``fitted`` returns it.
+        The kernel, as its ``resolve`` returns it.
     q : float
         The exponent.
     unit : float
@@ -80,7 +80,7 @@ class TensorExpansion:
     Parameters
     ----------
     kernel : TensorKernel
-        The kernel, as its ``fitted`` returns it.
+        The kernel, as its ``resolve`` returns it.
     q : float
         The number of its arguments, even.
     unit : float
@@ -145,7 +145,7 @@ class PairExpansion:
     Parameters
     ----------
     kernel : TensorKernel
-        The kernel, as its ``fitted`` returns it.
+        The kernel, as its ``resolve`` returns it.
     unit : float
         The divisor of columns.
     columns : array of shape (n_rows, n_columns)

@@ -42,7 +42,7 @@ class TensorKernel(KernelParameters):
     #: Whether the kernel is a function of products; otherwise it is defined by its features only.
     has_products: ClassVar[bool] = True
 
-    def fitted(self, X: np.ndarray) -> TensorKernel:
+    def resolve(self, X: np.ndarray) -> TensorKernel:
         """Return the kernel for training rows, its parameters checked and None replaced."""
         self.check()
         if self.finite and self.has_products:
@@ -182,7 +182,7 @@ class TensorKernel(KernelParameters):
         """
         if len(rows) < 2 or len(rows) % 2:
             raise ValueError(f"A tensor kernel has an even number of arguments, got {len(rows)}.")
-        kernel = self.fitted(np.asarray(rows[0]))
+        kernel = self.resolve(np.asarray(rows[0]))
         if not kernel.has_products:
             parts = [kernel.features(np.asarray(part), len(rows)) for part in rows]
             return np.asarray(np.prod(parts, axis=0).sum(axis=0))
@@ -290,7 +290,7 @@ class PowerSeriesTensorKernel(TensorKernel):
                 "coefficients, none of them negative and at least one positive."
             )
 
-    def fitted(self, X: np.ndarray) -> PowerSeriesTensorKernel:
+    def resolve(self, X: np.ndarray) -> PowerSeriesTensorKernel:
         """Return the kernel with its coefficients as a tuple of floats."""
         self.check()
         return replace(self, coefficients=tuple(float(rho) for rho in self.coefficients))
@@ -345,7 +345,7 @@ class ExponentialTensorKernel(TensorKernel):
             check_positive(self.sigma, "sigma", self)
         check_flag(self.normalized, "normalized", self)
 
-    def fitted(self, X: np.ndarray) -> ExponentialTensorKernel:
+    def resolve(self, X: np.ndarray) -> ExponentialTensorKernel:
         """Return the kernel, with the default factor for these rows if none is given."""
         self.check()
         sigma = 0.1 / max(1, X.shape[1]) if self.sigma is None else float(self.sigma)
@@ -353,7 +353,7 @@ class ExponentialTensorKernel(TensorKernel):
 
     def _sigma(self) -> float:
         if self.sigma is None:
-            raise ValueError("sigma depends on the number of columns; call fitted(X) first.")
+            raise ValueError("sigma depends on the number of columns; call resolve(X) first.")
         return float(self.sigma)
 
     def shifts(self, X: np.ndarray, q: float) -> np.ndarray | None:

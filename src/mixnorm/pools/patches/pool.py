@@ -119,7 +119,7 @@ class Patches(Pool):
             )
         return self
 
-    def _bound(self, data: PoolData) -> PreparedPatches:
+    def _bind(self, data: PoolData) -> PreparedPatches:
         """Learn templates and compute all responses."""
         X = to_dense(data.X)
         _check_rows(X)
