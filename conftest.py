@@ -17,10 +17,10 @@ settings.load_profile("mixnorm")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Look for no garbage among the millions of objects that collection makes and that last.
+    """Switch the garbage collector off during collection, and freeze what collection has made.
 
-    Else collection is slower, and so is every test that makes many objects for a while, or calls
-    ``gc.collect``.
+    Collection makes millions of objects that stay. Without this, every later ``gc.collect`` would
+    walk through all of them.
     """
     gc.disable()
     try:
@@ -32,7 +32,7 @@ def pytest_collection():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path):
-    """Look for examples only in files that have some."""
+    """Collect doctests only from files that contain an example."""
     collectors = yield
     if b">>>" in file_path.read_bytes():
         return collectors
@@ -41,7 +41,7 @@ def pytest_collect_file(file_path):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Give each worker whole files, so that few fixtures and compiled loops are made twice."""
+    """Start each worker on neighbouring tests, so that few fixtures are made in both workers."""
     from xdist.scheduler import WorkStealingScheduling
 
     return WorkStealingScheduling(config, log) if config.getvalue("dist") == "load" else None
