@@ -168,5 +168,5 @@ def test_settled_factor():
     kernel = ExponentialTensorKernel()
     assert kernel.resolve(np.zeros((2, 5))).sigma == pytest.approx(0.02)
     assert kernel.sigma is None
-    with pytest.raises(ValueError, match="fitted"):
+    with pytest.raises(ValueError, match="resolve"):
         kernel.of_products(np.ones(1))
