@@ -69,15 +69,15 @@ def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> 
     full = _fit_all_columns(data, found, options, screen)
     written = {"model": str(place)}
     with ignore_interrupts():
-        told = collect_facts(data, found, command, full)
-        save(TableModel(data.target, data.task, data.encoder, found.model, told), place)
+        facts = collect_facts(data, found, command, full)
+        save(TableModel(data.target, data.task, data.encoder, found.model, facts), place)
         if options.report is not None:
             size = place.stat().st_size if place.is_file() else 0
-            make_report(data, found, told, full, size).write(options.report)
+            make_report(data, found, facts, full, size).write(options.report)
             written["report"] = options.report
-    _print_fit(told, found, screen, full)
+    _print_fit(facts, found, screen, full)
     screen.say(*(f"{what.capitalize()} written to {where}." for what, where in written.items()))
-    screen.print_json({**told, **written})
+    screen.print_json({**facts, **written})
 
 
 def choose_model_path(options: argparse.Namespace, *, resume: bool = False) -> Path:
@@ -119,63 +119,63 @@ def _fit_all_columns(
 
 
 def _print_fit(
-    told: dict[str, Any], found: SearchOutcome, screen: Screen, full: FullModel | None
+    facts: dict[str, Any], found: SearchOutcome, screen: Screen, full: FullModel | None
 ) -> None:
-    task = told["task"]
+    task = facts["task"]
     screen.remark(*found.notes)
     if found.interrupted:
         screen.say(found.interrupted)
-    word = told["word"]
-    screen.show(_make_path_table(told["path"], task, None, word))
-    _say_replaced(told, screen)
-    screen.say(f"{describe_size(told)}: {_describe_error(told, task)}")
+    word = facts["word"]
+    screen.show(_make_path_table(facts["path"], task, None, word))
+    _print_replaced(facts, screen)
+    screen.say(f"{describe_size(facts)}: {_describe_error(facts, task)}")
     if full is not None:
         all_ = pluralize(full.n_features, word if word == "feature" else "column")
         screen.say(f"All {all_}: {format_error(full.error, task)} ({full.note}).")
         if full.own_error is not None:
             screen.say(f"ShareBoost with all {all_}: {format_error(full.own_error, task)}.")
-    _say_how(told, screen)
+    _print_settings(facts, screen)
 
 
-def _describe_error(told: dict[str, Any], task: str) -> str:
+def _describe_error(facts: dict[str, Any], task: str) -> str:
     """Return the held-out error of a model in words."""
-    spread, word = format_error(told["standard_error"], task), told.get("word", "feature")
+    spread, word = format_error(facts["standard_error"], task), facts.get("word", "feature")
     text = (
-        f"{told['error_name']} {format_error(told['error'], task)} ± {spread} on held-out rows, "
-        f"{format_error(told['null_error'], task)} without {word}s."
+        f"{facts['error_name']} {format_error(facts['error'], task)} ± {spread} on held-out rows, "
+        f"{format_error(facts['null_error'], task)} without {word}s."
     )
-    if told["error"] >= told["null_error"]:
+    if facts["error"] >= facts["null_error"]:
         text += f" The model does no better than one without {word}s."
     return text
 
 
-def _say_how(told: dict[str, Any], screen: Screen) -> None:
+def _print_settings(facts: dict[str, Any], screen: Screen) -> None:
     """Print how size and errors were found; files of older versions lack some of it."""
     keys = ("how_chosen", "how_measured", "how_folds")
-    screen.say(*(told[key] for key in keys if told.get(key)))
+    screen.say(*(facts[key] for key in keys if facts.get(key)))
 
 
-def _say_replaced(told: dict[str, Any], screen: Screen) -> None:
+def _print_replaced(facts: dict[str, Any], screen: Screen) -> None:
     """Print the features of a model if replacement steps changed earlier choices."""
-    names = told.get("replaced")
+    names = facts.get("replaced")
     if names:
         shown = join_names(names, _MOST_ROWS_SHOWN)
-        screen.say(f"Earlier choices were replaced; the {told['word']}s are now: {shown}")
+        screen.say(f"Earlier choices were replaced; the {facts['word']}s are now: {shown}")
 
 
 def path(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """``mixnorm path``: print the curve and the size it suggests."""
     data = _read_table(options, screen)
     found = TableSearch(data, options, screen, whole=True).run()
-    rows, told = list_path_rows(data, found), collect_facts(data, found, command, None)
+    rows, facts = list_path_rows(data, found), collect_facts(data, found, command, None)
     screen.show(_make_path_table(rows, data.task, found.chosen, data.word))
     if found.interrupted:
         screen.say("The search was interrupted; these are its results so far.")
     screen.say(
-        f"Suggested: {pluralize(found.chosen, data.word)}, {_describe_error(told, data.task)}"
+        f"Suggested: {pluralize(found.chosen, data.word)}, {_describe_error(facts, data.task)}"
     )
-    _say_how(told, screen)
-    document = {name: told[name] for name in _SEARCHED}
+    _print_settings(facts, screen)
+    document = {name: facts[name] for name in _SEARCHED}
     document |= {"suggested": found.chosen, "path": rows, "interrupted": bool(found.interrupted)}
     screen.print_json(document)
 
@@ -344,35 +344,35 @@ def show(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
     screen.say(f"{options.model}: {kind}, predicts {model.target!r} ({model.task}).")
     if classes is not None:
         screen.say(f"{len(classes)} classes: {join_names(classes, 10)}")
-    told = {**model.facts, "bytes": size}
-    _say_facts(model, told, screen)
+    facts = {**model.facts, "bytes": size}
+    _print_facts(model, facts, screen)
     document = {"estimator": kind, "parameters": select_plain_parameters(model.estimator)}
-    screen.print_json({**told, **document, "classes": classes, "needed": model.needed})
+    screen.print_json({**facts, **document, "classes": classes, "needed": model.needed})
 
 
-def _say_facts(model: TableModel, told: dict[str, Any], screen: Screen) -> None:
+def _print_facts(model: TableModel, facts: dict[str, Any], screen: Screen) -> None:
     """Print errors, the needs of a prediction, and how the model was made."""
-    word, needed = told.get("word", "feature"), model.needed
-    screen.show(_make_path_table(told.get("path", []), model.task, None, word))
-    _say_replaced(told, screen)
-    if told.get("interrupted"):
-        screen.say(told["interrupted"])
-    if "error" in told:
-        measured = _describe_error(told, model.task)
+    word, needed = facts.get("word", "feature"), model.needed
+    screen.show(_make_path_table(facts.get("path", []), model.task, None, word))
+    _print_replaced(facts, screen)
+    if facts.get("interrupted"):
+        screen.say(facts["interrupted"])
+    if "error" in facts:
+        measured = _describe_error(facts, model.task)
         screen.say(measured[0].upper() + measured[1:])
-    _say_how(told, screen)
+    _print_settings(facts, screen)
     screen.say(
         f"A prediction needs {pluralize(len(needed), 'column')} of the table and "
-        f"{describe_cost(model.estimator)}; the file has {told['bytes']:,} bytes."
+        f"{describe_cost(model.estimator)}; the file has {facts['bytes']:,} bytes."
     )
     if word != "feature":  # names of features are not names of columns
         screen.say(f"Columns: {join_names(needed, _MOST_ROWS_SHOWN)}")
-    if "created" in told:
+    if "created" in facts:
         screen.say(
-            f"Made {told['created']} with mixnorm {told['version']} from {told['table']} "
-            f"({pluralize(told['rows'], 'row')}, {pluralize(told['columns'], 'column')}):"
+            f"Made {facts['created']} with mixnorm {facts['version']} from {facts['table']} "
+            f"({pluralize(facts['rows'], 'row')}, {pluralize(facts['columns'], 'column')}):"
         )
-        screen.say(f"  {told['command']}")
+        screen.say(f"  {facts['command']}")
 
 
 def _show_estimator(model: BaseEstimator, place: str, size: int, screen: Screen) -> None:
@@ -384,7 +384,7 @@ def _show_estimator(model: BaseEstimator, place: str, size: int, screen: Screen)
     chosen = [int(index) for index in model.selected_]
     shown = chosen if names is None else [str(names[index]) for index in chosen]
     made = _describe_atoms(model, names)
-    told = {
+    facts = {
         "estimator": type(model).__name__,
         "features": shown,
         "columns": int(model.n_features_in_),
@@ -393,14 +393,14 @@ def _show_estimator(model: BaseEstimator, place: str, size: int, screen: Screen)
         "bytes": size,
         **({"made_of_them": made} if made else {}),
     }
-    screen.say(f"{place}: {told['estimator']}, saved from Python.")
-    screen.say(f"{len(chosen)} of {told['columns']} columns, in the order of choice:")
+    screen.say(f"{place}: {facts['estimator']}, saved from Python.")
+    screen.say(f"{len(chosen)} of {facts['columns']} columns, in the order of choice:")
     screen.say("  " + ", ".join(map(str, shown)))
     if made:
         screen.say(f"{pluralize(len(made), 'feature')} made of these columns, in the same order:")
         screen.say("  " + ", ".join(made))
     screen.say(f"A prediction needs {describe_cost(model)}; the file has {size:,} bytes.")
-    screen.print_json(told)
+    screen.print_json(facts)
 
 
 def _describe_atoms(model: BaseEstimator, names: Sequence[str] | None) -> list[str]:
@@ -417,14 +417,14 @@ def advise(options: argparse.Namespace, screen: Screen, command: Sequence[str]) 
     """``mixnorm advise``: compare norms, print the table, and write the report."""
     data = _read_table(options, screen)
     found = compare_norms(data, options, screen)
-    told = collect_advice_facts(found, data, command)
+    facts = collect_advice_facts(found, data, command)
     screen.say(*str(found).splitlines())
     if options.report is not None:
         with ignore_interrupts():
-            write_advice_page(found, told, options.report)
+            write_advice_page(found, facts, options.report)
         screen.say(f"Report written to {options.report}.")
-        told["report"] = options.report
-    screen.print_json(told)
+        facts["report"] = options.report
+    screen.print_json(facts)
 
 
 def completion(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:

@@ -150,20 +150,20 @@ def explain_folds(data: TrainingTable, found: SearchOutcome) -> str:
     return f'{text} "folds" counts the {models} (in later rows, of that size) that use {use}.'
 
 
-def describe_size(told: dict[str, Any]) -> str:
+def describe_size(facts: dict[str, Any]) -> str:
     """Return the size of a model in words: ``3 of 8 features``, ``9 stumps of 3 columns (of 8)``.
 
     Parameters
     ----------
-    told : dict
+    facts : dict
         The result of :func:`collect_facts`, perhaps from an earlier version.
     """
-    size, columns, word = told["chosen"], told["columns"], told.get("word", "feature")
+    size, columns, word = facts["chosen"], facts["columns"], facts.get("word", "feature")
     if word == "feature":
         return f"{size} of {columns} features"
-    if told["columns_read"] == columns:
+    if facts["columns_read"] == columns:
         return f"{pluralize(size, word)} of all {pluralize(columns, 'column')}"
-    return f"{pluralize(size, word)} of {pluralize(told['columns_read'], 'column')} (of {columns})"
+    return f"{pluralize(size, word)} of {pluralize(facts['columns_read'], 'column')} (of {columns})"
 
 
 def describe_cost(model: BaseEstimator) -> str:
@@ -240,7 +240,7 @@ def _list_replaced(model: TableModel, rows: list[dict[str, Any]]) -> list[str] |
 def make_report(
     data: TrainingTable,
     found: SearchOutcome,
-    told: dict[str, Any],
+    facts: dict[str, Any],
     full: FullModel | None,
     model_bytes: int,
 ) -> Report:
@@ -252,8 +252,8 @@ def make_report(
     spread = [math.nan if row["error"] is None else row["standard_error"] for row in rows]
     return Report(
         title=f"{data.target} from {data.name}",
-        **{name: told[name] for name in _REPORTED},
-        notes=tuple(told["notes"]),
+        **{name: facts[name] for name in _REPORTED},
+        notes=tuple(facts["notes"]),
         null_loss=float(found.path.null_loss_),
         features=tuple(
             Feature(
@@ -276,8 +276,8 @@ def make_report(
         model_bytes=model_bytes,
         fit_seconds=found.seconds,
         full=full,
-        members=None if told["replaced"] is None else tuple(told["replaced"]),
-        n_folds=told["folds"],
+        members=None if facts["replaced"] is None else tuple(facts["replaced"]),
+        n_folds=facts["folds"],
     )
 
 

@@ -126,29 +126,33 @@ def _open_reader(
 
 def _print_result(run: StreamRun, running: Running, screen: Screen, stopped: bool) -> None:
     """Print the error, the notes, and the files."""
-    told = run.facts()
+    facts = run.facts()
     screen.remark(*_describe_rows(run))
     rises = run.account.rises[-_RISES_REPEATED:]
-    screen.say(_describe_learning(run, told), *(describe_rise(rise, run.account) for rise in rises))
-    kinds = "" if told["classes"] is None else f", {pluralize(told['classes'], 'class', 'classes')}"
-    screen.say(f"{pluralize(told['features'], 'feature')}{kinds}.")
+    screen.say(
+        _describe_learning(run, facts), *(describe_rise(rise, run.account) for rise in rises)
+    )
+    kinds = (
+        "" if facts["classes"] is None else f", {pluralize(facts['classes'], 'class', 'classes')}"
+    )
+    screen.say(f"{pluralize(facts['features'], 'feature')}{kinds}.")
     if run.predictions.wanted:
         screen.say(f"Predictions written to {run.options.predictions}.")
     screen.say(f"Model written to {run.place}.")
     if stopped:
-        screen.say(f"Stopped after line {told['lines']}; --resume continues from there.")
+        screen.say(f"Stopped after line {facts['lines']}; --resume continues from there.")
     written = {"model": str(run.place), "predictions": run.options.predictions}
-    screen.print_json({**told, **written, "course": running.lines, "interrupted": stopped})
+    screen.print_json({**facts, **written, "course": running.lines, "interrupted": stopped})
 
 
-def _describe_learning(run: StreamRun, told: dict[str, Any]) -> str:
+def _describe_learning(run: StreamRun, facts: dict[str, Any]) -> str:
     """Return the error in a sentence, beside that of guessing without features."""
-    rows, task = pluralize(told["rows"], "row"), told["task"]
+    rows, task = pluralize(facts["rows"], "row"), facts["task"]
     if run.first:
-        rows += f" ({told['new_rows']} of them new)"
-    wrong = f"{pluralize(told['mistakes'], 'mistake')}, " if task == "classification" else ""
-    text = f"{rows}: {wrong}{describe_error(told, task)}"
-    if told["guess_error"] <= told["error"]:
+        rows += f" ({facts['new_rows']} of them new)"
+    wrong = f"{pluralize(facts['mistakes'], 'mistake')}, " if task == "classification" else ""
+    text = f"{rows}: {wrong}{describe_error(facts, task)}"
+    if facts["guess_error"] <= facts["error"]:
         text += " The model does no better."
     return text
 

@@ -141,12 +141,12 @@ def describe_rise(rise: Rise, account: StreamAccount) -> str:
     )
 
 
-def describe_error(told: dict[str, Any], task: str) -> str:
+def describe_error(facts: dict[str, Any], task: str) -> str:
     """Return a sentence about the error so far, and that of guessing."""
-    error = format_error(told["error"], task)
-    text = f"{told['error_name']} {error}, each row predicted before it was learned from."
-    if "guess_error" in told:  # files of older versions have none
-        text += f" Guessing the {told['guess']}: {format_error(told['guess_error'], task)}."
+    error = format_error(facts["error"], task)
+    text = f"{facts['error_name']} {error}, each row predicted before it was learned from."
+    if "guess_error" in facts:  # files of older versions have none
+        text += f" Guessing the {facts['guess']}: {format_error(facts['guess_error'], task)}."
     return text
 
 
