@@ -1,16 +1,23 @@
 """Compiled work in chunks: results of one call, to the last bit, and room for interrupts."""
 
 import importlib
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
 from functools import partial
+from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
+import mixnorm
 from mixnorm import _chunks
-from mixnorm._chunks import chunk_size, chunks
+from mixnorm._chunks import chunk_size, chunks, run_loop
 from mixnorm.engines.boosting import bin_columns, boost
 from mixnorm.engines.mirror.kernel_learner import KernelLearner
 from mixnorm.engines.multikernel.machine import FactorMachine, HingeTarget, MatrixMachine
@@ -34,6 +41,13 @@ def table(n=300, d=6):
 
 def residual(n=300):
     return np.random.default_rng(1).standard_normal((n, 3))
+
+
+def boxes():
+    """Also the scores of a box that reads three columns."""
+    box = ((0, "<=", 0.5), (1, ">", -0.5), (2, "<=", 1.0))
+    scorer = Boxes(depth=3).scorer([box, box[:2]], np.ones((2, 3)), np.zeros(3))
+    return [*greedy(Boxes(depth=3), table()), scorer(table())]
 
 
 def greedy(pool, X):
@@ -134,7 +148,7 @@ WORK = {
         "pools.stumps_jit: code_columns threshold_scores stump_scores",
     ),
     "boxes": (
-        lambda: greedy(Boxes(depth=3), table()),
+        boxes,
         "pools.boxes_jit: parent_sums best_sides table_scores box_scores",
     ),
     "products": (lambda: greedy(Products(), table()), "pools.products_jit: dense_sizes"),
@@ -152,7 +166,7 @@ WORK = {
     "machine": (machine, "engines.multikernel.machine_jit: sweep_rows"),
     "machine of factors": (feature_machine, "engines.multikernel.machine_jit: sweep_factors"),
     "kernel stream": (kernel_stream, "engines.mirror.kernels_jit: one_pass"),
-    "boosting": (boosting, "engines.boosting.boosting_jit: histograms _scan"),
+    "boosting": (boosting, "engines.boosting.boosting_jit: histograms scan"),
     "descent": (lambda: descent("shared"), "engines.proximal.descent_jit: shared_epochs"),
     "separate descent": (
         lambda: descent("separate"),
@@ -186,10 +200,8 @@ def watched(monkeypatch):
             monkeypatch.setattr(module, name, partial(call, name))
         return counts
 
-    threads = numba.get_num_threads()
-    numba.set_num_threads(1)  # so that few items are many for a chunk
-    yield watch
-    numba.set_num_threads(threads)
+    monkeypatch.setattr(_chunks, "_n_threads", lambda: 1)  # the caller makes all calls
+    return watch
 
 
 @pytest.mark.parametrize("name", WORK)
@@ -208,7 +220,7 @@ def test_chunks_change_no_bit(name, watched, monkeypatch):
         assert count > before[loop], loop
 
 
-@pytest.mark.parametrize("name", [name for name in WORK if name != "boosting"])
+@pytest.mark.parametrize("name", WORK)
 def test_interrupts_get_through_between_chunks(name, watched, monkeypatch):
     work, loops = WORK[name]
     work()
@@ -218,8 +230,104 @@ def test_interrupts_get_through_between_chunks(name, watched, monkeypatch):
         work()
 
 
-def test_threads_share_the_items():
-    alone = chunk_size(10**6, 10**5)
-    assert chunk_size(10**6, 10**5, parallel=True) == alone * numba.get_num_threads()
+@pytest.fixture
+def three_threads(monkeypatch):
+    monkeypatch.setattr(_chunks, "_n_threads", lambda: 3)
+    _chunks._executor.cache_clear()
+    yield
+    _chunks._executor.cache_clear()
+
+
+@pytest.mark.parametrize(("items", "operations"), [(0, 1), (5, 1), (1, 10**9), (100, 10**8)])
+def test_threads_share_all_items(three_threads, items, operations):
+    done = []
+    run_loop(
+        lambda begin, stop: done.extend(range(begin, stop)), items=items, operations=operations
+    )
+    assert sorted(done) == list(range(items))
+
+
+def test_several_threads_work_at_once(three_threads):
+    meeting = threading.Barrier(3, timeout=60)
+    run_loop(lambda begin, stop: meeting.wait(), items=3, operations=10**9)
+
+
+def test_few_operations_stay_on_one_thread(three_threads):
+    names = []
+    run_loop(
+        lambda begin, stop: names.append(threading.current_thread()), items=1000, operations=10
+    )
+    assert names == [threading.current_thread()]
+
+
+@pytest.mark.parametrize("where", ["the caller", "another thread"])
+def test_an_error_ends_the_work_of_all_threads(three_threads, where):
+    caller, failing, done = threading.current_thread(), threading.Event(), []
+
+    def loop(begin, stop):
+        done.append(begin)
+        if (threading.current_thread() is caller) == (where == "the caller"):
+            failing.set()
+            raise KeyboardInterrupt
+        assert failing.wait(60)
+        time.sleep(0.001)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_loop(loop, items=1000, operations=10**9)
+    assert len(done) < 1000
+
+
+def test_chunks():
     assert chunk_size(3, 10**15) == 1
     assert list(chunks(0, 1)) == []
+
+
+CODE = """
+import multiprocessing
+import numpy as np
+from joblib import Parallel, delayed
+from mixnorm import _chunks, JointBoostClassifier, ShareBoostClassifier
+from mixnorm.pools import Stumps
+
+_chunks._OPERATIONS_FOR_THREADS = 1
+X = np.random.default_rng(0).normal(size=(300, 40))
+y = (X[:, 0] > X[:, 1]).astype(int) + (X[:, 2] > 0)
+
+def fit(kind):
+    model = JointBoostClassifier(3) if kind == "joint" else ShareBoostClassifier(2, pool=Stumps())
+    return model.fit(X, y).predict(X).tolist()
+
+if __name__ == "__main__":
+    kinds = ["joint", "stumps", "stumps", "joint"]
+    here = [fit(kind) for kind in kinds]
+    assert _chunks._executor.cache_info().currsize == 1
+    if "fork" in multiprocessing.get_all_start_methods():
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            assert pool.map(fit, kinds) == here
+    assert Parallel(n_jobs=2)(delayed(fit)(kind) for kind in kinds) == here
+"""
+
+
+def test_other_processes_fit_after_fits_with_threads(tmp_path):
+    (tmp_path / "work.py").write_text(CODE)
+    done = subprocess.run(
+        [sys.executable, "work.py"],
+        cwd=tmp_path,
+        # More threads than the suite has: with one there would be nothing to test.
+        env={**os.environ, "NUMBA_NUM_THREADS": "2"},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_loop_uses_the_threads_of_numba():
+    folder = Path(mixnorm.__file__).parent
+    found = {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*.py")
+        if re.search(r"parallel=True|prange", path.read_text(encoding="utf-8"))
+    }
+    assert found == set(), "use run_loop: a forked process cannot run such loops"

@@ -29,6 +29,8 @@ _TWINS = {
     )
     for first, second in (pair, pair[::-1])
 }  # fmt: skip
+# The order of their arguments is no mistake.
+_SYMMETRIC = ("min", "max", "minimum", "maximum", "hypot", "logaddexp", "array_equal", "multiply")
 _DROPPED = ("abs", "sqrt", "square", "fabs", "log1p", "ravel")  # f(x) becomes x
 # Statements whose content is words, types or names: no mistake in them changes a result.
 _SKIPPED = (ast.Raise, ast.Assert, ast.Import, ast.ImportFrom, ast.JoinedStr, ast.Global)
@@ -162,7 +164,8 @@ def _call_mistakes(node: ast.Call) -> Iterator[Change]:
         yield node, "twin", _with(node, func=twin)
     if name in _DROPPED and len(node.args) == 1 and not node.keywords:
         yield node, "left out", node.args[0]
-    if len(node.args) == 2 and all(isinstance(each, ast.Name) for each in node.args):
+    names = all(isinstance(each, ast.Name) for each in node.args)
+    if len(node.args) == 2 and names and name not in _SYMMETRIC:
         yield node, "order", _with(node, args=node.args[::-1])
     for place, keyword in enumerate(node.keywords):
         value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None

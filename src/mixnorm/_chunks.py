@@ -1,14 +1,82 @@
-"""Work in parts: short calls of compiled loops, so that an interrupt gets through, and blocks."""
+"""Work in parts: blocks of rows, and compiled loops, whose parts several threads share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from threading import Event
 
-# Operations per thread and call: some tenths of a second, far longer than a call itself takes.
+# Operations per call: some tenths of a second, so that an interrupt gets through.
 _OPERATIONS_PER_CALL = 1 << 26
+# Fewer operations take no longer than it takes to wake another thread.
+_OPERATIONS_FOR_THREADS = 1 << 20
+# Parts are of unequal length; with more of them than threads, no thread waits long for the last.
+_PARTS_PER_THREAD = 4
 
 
-def chunk_size(n_items: int, operations: int, *, parallel: bool = False) -> int:
+def run_loop(loop: Callable[..., object], *arguments: object, items: int, operations: int) -> None:
+    """Run a compiled loop over all items, in parts that threads share.
+
+    Parameters
+    ----------
+    loop : callable
+        Called as ``loop(*arguments, begin, stop)`` for items ``begin`` to ``stop``. What it does
+        for one item must not depend on others. It must release Python's global lock (``nogil``).
+    *arguments : object
+        The first arguments of each call.
+    items : int
+        Number of items.
+    operations : int
+        Operations per item, such as additions of numbers read from memory.
+    """
+    size = chunk_size(items, operations)
+    threads = _n_threads() if items * operations >= _OPERATIONS_FOR_THREADS else 1
+    if threads > 1:
+        size = min(size, -(-items // (threads * _PARTS_PER_THREAD)))
+    if size == items:
+        loop(*arguments, 0, items)
+        return
+    parts = list(blocks(items, size))
+    waiting, stopped = iter(parts), Event()
+
+    def work() -> None:
+        try:
+            for part in waiting:
+                if stopped.is_set():
+                    return
+                loop(*arguments, part.start, part.stop)
+        except BaseException:
+            stopped.set()  # the other threads end with the part that they are at
+            raise
+
+    helpers = [_executor().submit(work) for _ in range(min(threads, len(parts)) - 1)]
+    try:
+        work()
+    finally:
+        for helper in helpers:
+            if not helper.cancel():
+                helper.result()
+
+
+def _n_threads() -> int:
+    from numba import config
+
+    return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+
+
+@cache
+def _executor() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_n_threads(), thread_name_prefix="mixnorm")
+
+
+# A forked process has none of the threads of its parent.
+if os.name == "posix":
+    os.register_at_fork(after_in_child=_executor.cache_clear)
+
+
+def chunk_size(n_items: int, operations: int) -> int:
     """Return how many items a compiled loop can process at once in less than a second.
 
     Parameters
@@ -17,23 +85,16 @@ def chunk_size(n_items: int, operations: int, *, parallel: bool = False) -> int:
         Number of items.
     operations : int
         Operations per item, such as additions of numbers read from memory.
-    parallel : bool, default=False
-        Whether the loop shares its items among the threads that numba may currently use.
 
     Examples
     --------
     >>> chunk_size(1000, 10), chunk_size(1000, 10**6)
     (1000, 67)
     """
-    threads = 1
-    if parallel:
-        from numba import get_num_threads
-
-        threads = get_num_threads()
-    return min(n_items, threads * max(1, _OPERATIONS_PER_CALL // max(1, operations)))
+    return min(n_items, max(1, _OPERATIONS_PER_CALL // max(1, operations)))
 
 
-def chunks(n_items: int, operations: int, *, parallel: bool = False) -> Iterator[slice]:
+def chunks(n_items: int, operations: int) -> Iterator[slice]:
     """Return slices that cover all items, each as long as :func:`chunk_size` allows.
 
     Examples
@@ -41,7 +102,7 @@ def chunks(n_items: int, operations: int, *, parallel: bool = False) -> Iterator
     >>> list(chunks(100, 10**6))
     [slice(0, 67, None), slice(67, 100, None)]
     """
-    return blocks(n_items, max(1, chunk_size(n_items, operations, parallel=parallel)))
+    return blocks(n_items, max(1, chunk_size(n_items, operations)))
 
 
 def blocks(n_items: int, step: int) -> Iterator[slice]:

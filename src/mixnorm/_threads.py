@@ -1,9 +1,8 @@
-"""Limits on threads: one for linear algebra and for loops too small to gain from more."""
+"""A limit on the threads of linear algebra."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
@@ -15,22 +14,6 @@ def one_thread() -> AbstractContextManager[Any]:
     them waits until that thread gets a processor, which made them a hundred times slower.
     """
     return _controller().limit(limits=1, user_api="blas")
-
-
-@contextmanager
-def threads_for(operations: int, least: int = 1_000_000) -> Iterator[None]:
-    """Let compiled loops use one thread if there are fewer than ``least`` operations.
-
-    Fewer operations take no longer than it takes to wake other threads and to wait for them.
-    """
-    from numba import get_num_threads, set_num_threads
-
-    before = get_num_threads()
-    set_num_threads(1 if operations < least else before)
-    try:
-        yield
-    finally:
-        set_num_threads(before)
 
 
 @cache

@@ -342,7 +342,8 @@ def test_compiled_distances_equal_their_plain_twin_bit_by_bit(dtype):
     by_column = np.ascontiguousarray(table(5000, 7, dtype=dtype).T)
     centres = table(9, 7, seed=3)
     distances = np.empty((9, 5000))
-    squared_distances(by_column, centres, distances)
+    for begin, stop in [(0, 4), (4, 9)]:
+        squared_distances(by_column, centres, distances, begin, stop)
     for centre, row in zip(centres, distances, strict=True):
         twin = pieces._squared_distances(by_column, tuple(centre.tolist()))
         np.testing.assert_array_equal(row, twin)
@@ -357,7 +358,8 @@ def test_compiled_rings_equal_their_plain_twin(dtype):
     limits = np.sort(rng.integers(0, 20, (4, 6)), axis=1).astype(float)
     values = table(300, 8, dtype=dtype)
     codes, largest = np.empty((4, 300), np.uint8), np.empty((4, 7, 8), dtype)
-    sort_into_rings(distances, limits, values, codes, largest)
+    for begin, stop in [(0, 1), (1, 4)]:
+        sort_into_rings(distances, limits, values, codes, largest, begin, stop)
     for c in range(4):
         twin = np.searchsorted(limits[c], distances[c], side="right")
         np.testing.assert_array_equal(codes[c], twin)
@@ -380,7 +382,9 @@ def test_compiled_norms_equal_their_plain_twin(squared, n_samples, n_centres, to
     values[-1] = residual[-1] = 0.0
     inverse = rng.uniform(0.5, 2.0, (n_centres, 4, 8))
     norms = np.full((n_centres, 4), np.nan)
-    ball_norms(codes, values, residual, inverse, squared, together, norms)
+    parts = codes, values, residual, inverse, squared, together, norms
+    for begin, stop in [(0, 1), (1, n_centres)]:
+        ball_norms(*parts, begin, stop)
     for c in range(n_centres):
         for q in range(4):
             inside = np.append(codes[c] <= q, False)

@@ -78,7 +78,10 @@ def test_compiled_scores_equal_their_plain_twin():
     for squared in (False, True):
         scores = np.zeros(len(prepared._edges))
         columns, total = np.arange(6), residual.sum(axis=0)
-        threshold_scores(codes, modes, starts, columns, residual, total, squared, scores)
+        for begin, stop in [(0, 2), (2, 6)]:
+            threshold_scores(
+                codes, modes, starts, columns, residual, total, squared, scores, begin, stop
+            )
         for column in range(6):
             count = starts[column + 1] - starts[column]
             sums = np.zeros((count + 1, 5))

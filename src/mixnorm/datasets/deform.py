@@ -9,8 +9,8 @@ import array_api_compat
 import numpy as np
 
 from mixnorm._array import Array, ArrayLike, as_generator, device_of, is_numpy, namespace
+from mixnorm._chunks import run_loop
 from mixnorm._numbers import check_count, check_number
-from mixnorm._threads import threads_for
 
 # Memory for intermediate arrays in all, and for each pixel.
 _BYTES_OF_BLOCK = 2**28
@@ -222,8 +222,8 @@ def _warp_compiled(
 
     n_images, height, width = len(padded), len(rows), columns.shape[1]
     out = np.empty((n_images, height, width), dtype=padded.dtype)
-    with threads_for(out.size * (8 + 2 * rows.shape[1])):
-        warp(padded, maps, waves, rows, columns, out)
+    each = height * width * (8 + 2 * rows.shape[1])
+    run_loop(warp, padded, maps, waves, rows, columns, out, items=n_images, operations=each)
     return out
 
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
-
-from mixnorm._loops import loop
+from numba import njit
 
 
-@loop(parallel=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def warp(padded, maps, waves, rows, columns, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def warp(padded, maps, waves, rows, columns, out, begin, stop):  # type: ignore[no-untyped-def]
     """Write into ``out`` the values of ``padded`` images at the places of the pixels of ``out``.
+
+    Images are those from ``begin`` to ``stop``.
 
     The place of pixel ``(y, x)`` of image ``i`` is ``maps[i] @ (y, x, 1)`` plus the displacement
     ``(rows @ waves[i] @ columns)[:, y, x]``, counted from the corner of the frame of zeros, one
     pixel wide, around the image. All arrays have one floating dtype.
     """
-    n_images, height, width = out.shape
+    height, width = out.shape[1:]
     n_rows, n_columns = len(rows[0]), len(columns)
     line = np.arange(width).astype(out.dtype)
-    for i in prange(n_images):
+    for i in range(begin, stop):
         half = np.zeros((2, n_rows, width), out.dtype)
         for d in range(2):
             for r in range(n_rows):

@@ -11,9 +11,8 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 
 from mixnorm._array import Array, to_dense
-from mixnorm._chunks import chunks
+from mixnorm._chunks import run_loop
 from mixnorm._numbers import check_count
-from mixnorm._threads import threads_for
 from mixnorm.pools.base import (
     Cost,
     Excluded,
@@ -240,14 +239,12 @@ class PreparedBoxes(Binned):
         totals = np.empty((len(parents), residual.shape[1]))
         taken, squared = self._number_excluded(parents, exclude), rule == "l2"
         most = max(map(len, rows), default=0) * (1 + residual.shape[1])
-        with threads_for(len(together) * len(columns) * residual.shape[1]):
-            for part in chunks(len(parents), most, parallel=True):
-                parent_sums(together, ends, residual, totals, part.start, part.stop)
-            for part in chunks(len(parents) * len(columns), most, parallel=True):
-                best_sides(
-                    self._codes, self._modes, self._starts, columns, together, ends, residual,
-                    totals, taken, both, squared, best, part.start, part.stop,
-                )  # fmt: skip
+        sums = together, ends, residual, totals
+        run_loop(parent_sums, *sums, items=len(parents), operations=most)
+        run_loop(
+            best_sides, self._codes, self._modes, self._starts, columns, *sums, taken, both,
+            squared, best, items=len(parents) * len(columns), operations=most,
+        )  # fmt: skip
         found: dict[Atom, float] = {}
         scores = best[:, :, 0].reshape(-1)
         for place in np.argsort(-scores, kind="stable").tolist():

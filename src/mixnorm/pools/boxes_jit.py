@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from mixnorm._loops import loop
 from mixnorm.pools.stumps_jit import first_from
 
 
-@loop(parallel=True, nogil=True, fastmath={"contract"})
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def parent_sums(rows, ends, residual, totals, begin, stop):  # type: ignore[no-untyped-def]
     """Write the sums of the residuals of some parents' samples, ``rows[ends[p]:ends[p + 1]]``."""
-    for p in prange(begin, stop):
+    for p in range(begin, stop):
         totals[p] = 0.0
         for place in range(ends[p], ends[p + 1]):
             for k in range(residual.shape[1]):
                 totals[p, k] += residual[rows[place], k]
 
 
-@loop(parallel=True, nogil=True, fastmath={"contract"})
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def best_sides(  # type: ignore[no-untyped-def]
     codes, modes, starts, columns, rows, ends, residual, totals, taken, both, squared, best,
     begin, stop,
@@ -35,7 +34,7 @@ def best_sides(  # type: ignore[no-untyped-def]
     sum is what is left of the parent's.
     """
     n_columns, n_outputs, n_thresholds = len(columns), residual.shape[1], starts[-1]
-    for task in prange(begin, stop):
+    for task in range(begin, stop):
         p, c = task // n_columns, task % n_columns
         j = columns[c]
         first, count, mode = starts[j], starts[j + 1] - starts[j], modes[j]
@@ -82,7 +81,7 @@ def _has(values, value):  # type: ignore[no-untyped-def]
     return place < len(values) and values[place] == value
 
 
-@loop(parallel=True, nogil=True)
+@njit(cache=True, nogil=True)
 def box_scores(X, columns, lows, highs, weights, scores, begin, stop):  # type: ignore[no-untyped-def]
     """Add to ``scores`` the weights of the boxes that some rows lie in.
 
@@ -90,7 +89,7 @@ def box_scores(X, columns, lows, highs, weights, scores, begin, stop):  # type: 
     ``columns[b, s]``.
     """
     n_boxes, n_sides = columns.shape
-    for i in prange(begin, stop):
+    for i in range(begin, stop):
         for b in range(n_boxes):
             inside = True
             for s in range(n_sides):
@@ -103,7 +102,7 @@ def box_scores(X, columns, lows, highs, weights, scores, begin, stop):  # type: 
                     scores[i, k] += weights[b, k]
 
 
-@loop(parallel=True, nogil=True)
+@njit(cache=True, nogil=True)
 def table_scores(X, columns, starts, edges, pairs, firsts, sums, scores, begin, stop):  # type: ignore[no-untyped-def]
     """Add to ``scores`` what tables of sums of weights have for some rows.
 
@@ -111,7 +110,7 @@ def table_scores(X, columns, starts, edges, pairs, firsts, sums, scores, begin, 
     column or two: ``pairs`` has their places in ``columns``.
     """
     n_columns, n_outputs = len(columns), scores.shape[1]
-    for i in prange(begin, stop):
+    for i in range(begin, stop):
         codes = np.empty(n_columns, dtype=np.int64)
         for c in range(n_columns):
             value = X[i, columns[c]]

@@ -10,11 +10,10 @@ from typing import Any, cast
 import numpy as np
 
 from mixnorm._array import Array, to_dense
-from mixnorm._chunks import blocks, chunk_size, chunks
+from mixnorm._chunks import blocks, chunk_size, run_loop
 from mixnorm._distinct import draw_rows, find_distinct_rows
 from mixnorm._linear import linear_scores
 from mixnorm._numbers import check_count
-from mixnorm._threads import threads_for
 from mixnorm.pools.base import (
     ROUNDING_OF_SHARES,
     Cost,
@@ -42,7 +41,7 @@ _ROWS_PER_CENTRE = 64
 # Distances in memory at a time while radii are found.
 _DISTANCES = 1 << 23
 # Most centres that one thread works on at a time: their common rows stay in its cache.
-_CENTRES_PER_THREAD = 8
+_CENTRES_TOGETHER = 8
 # Rows whose distances from a centre a scorer computes at a time: some megabytes.
 _ROWS_OF_DISTANCES = 1 << 14
 
@@ -220,15 +219,14 @@ class PreparedPieces(PreparedPool):
         step = max(1, _DISTANCES // n_samples)
         for part in blocks(n_centres, step):
             distances = np.empty((part.stop - part.start, n_samples))
-            with threads_for(distances.size * len(rows)):
-                for some in chunks(len(distances), rows.size, parallel=True):
-                    squared_distances(rows, centres[part][some], distances[some])
+            items = len(distances)
+            fixed = rows, centres[part], distances
+            run_loop(squared_distances, *fixed, items=items, operations=rows.size)
             self._radii[part] = _radii(distances, n_radii, shares)
             limits = self._radii[part] ** 2
-            table, codes, top = self._table[:-1], self._codes[part], largest[part]
-            with threads_for(distances.size * len(rows)):
-                for some in chunks(len(distances), table.size, parallel=True):
-                    sort_into_rings(distances[some], limits[some], table, codes[some], top[some])
+            table = self._table[:-1]
+            rings = distances, limits, table, self._codes[part], largest[part]
+            run_loop(sort_into_rings, *rings, items=items, operations=table.size)
         # The constant column is one where a ring has rows; without any, a ball repeats the last.
         self._usable = (largest[:, :-1, len(rows)] > 0) & np.isfinite(self._radii)
         np.maximum.accumulate(largest, axis=1, out=largest)
@@ -267,12 +265,9 @@ class PreparedPieces(PreparedPool):
         codes, table, inverse, squared = self._codes, self._table, self._inverse, rule == "l2"
         work = table.size * padded.shape[1]
         each = work // 32  # many operations run at once, on numbers in the cache
-        together = chunk_size(_CENTRES_PER_THREAD, each)
-        with threads_for(len(codes) * work):
-            for some in chunks(len(codes), each, parallel=True):
-                ball_norms(
-                    codes[some], table, padded, inverse[some], squared, together, scores[some]
-                )
+        together = chunk_size(_CENTRES_TOGETHER, each)
+        fixed = codes, table, padded, inverse, squared, together, scores
+        run_loop(ball_norms, *fixed, items=len(codes), operations=each)
         scores[~self._usable] = 0.0
         for atom in exclude:
             centre, radius = cast(Atom, atom)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
-
-from mixnorm._loops import loop
+from numba import njit
 
 # Samples that one thread works on at a time: their rows stay in its cache.
 _SAMPLES_IN_CACHE = 2048
 
 
 # No contraction of products and sums here: the results are those of NumPy, bit for bit.
-@loop(parallel=True, nogil=True)
-def squared_distances(by_column, centres, distances):  # type: ignore[no-untyped-def]
-    """Write the squared distances of all samples from all centres into ``distances``."""
+@njit(cache=True, nogil=True)
+def squared_distances(by_column, centres, distances, begin, stop):  # type: ignore[no-untyped-def]
+    """Write the squared distances of all samples from some centres into ``distances``."""
     n_columns, n_samples = by_column.shape
-    for c in prange(len(centres)):
+    for c in range(begin, stop):
         for start in range(0, n_samples, _SAMPLES_IN_CACHE):
             total = distances[c, start : start + _SAMPLES_IN_CACHE]
             total[:] = 0.0
@@ -27,16 +25,16 @@ def squared_distances(by_column, centres, distances):  # type: ignore[no-untyped
                     total[i] += gap * gap
 
 
-@loop(parallel=True, nogil=True, fastmath={"nnan", "nsz"})
-def sort_into_rings(distances, limits, table, codes, largest):  # type: ignore[no-untyped-def]
-    """Write the number of limits at or below each distance into ``codes``.
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+def sort_into_rings(distances, limits, table, codes, largest, begin, stop):  # type: ignore[no-untyped-def]
+    """Write the number of limits at or below each distance into ``codes``, for some centres.
 
     ``largest[c, q]`` becomes the largest magnitude of each column of ``table`` over the samples
     with code ``q``.
     """
-    n_centres, n_samples = distances.shape
+    n_samples = distances.shape[1]
     n_limits, width = limits.shape[1], table.shape[1]
-    for c in prange(n_centres):
+    for c in range(begin, stop):
         largest[c] = 0.0
         for i in range(n_samples):
             low, high = 0, n_limits
@@ -51,27 +49,27 @@ def sort_into_rings(distances, limits, table, codes, largest):  # type: ignore[n
                 largest[c, low, j] = max(largest[c, low, j], abs(table[i, j]))
 
 
-@loop(parallel=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def ball_norms(codes, table, residual, inverse, squared, together, norms):  # type: ignore[no-untyped-def]
-    """Write the norm of the gradient of every ball into ``norms``.
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+def ball_norms(codes, table, residual, inverse, squared, together, norms, begin, stop):  # type: ignore[no-untyped-def]
+    """Write the norm of the gradient of every ball of some centres into ``norms``.
 
     Ball ``q`` of a centre has the samples with codes up to ``q``; its columns are those of
     ``table``, times ``inverse[c, q]``. ``table`` and ``residual`` end with a row of zeros. Samples
     are sorted by code, eight at a time are added to the gradient of their ring, and rings are
-    added up. A thread works on ``together`` centres at a time.
+    added up. ``together`` centres are processed at a time.
     """
-    n_centres, n_samples = codes.shape
+    n_samples = codes.shape[1]
     n_balls, width, n_outputs = inverse.shape[1], table.shape[1], residual.shape[1]
-    for block in prange((n_centres + together - 1) // together):
-        first, last = block * together, min(block * together + together, n_centres)
+    order = np.empty(_SAMPLES_IN_CACHE + 8 * (n_balls + 1), dtype=np.int64)
+    starts = np.empty(n_balls + 2, dtype=np.int64)
+    ends = np.empty(n_balls + 1, dtype=np.int64)
+    for first in range(begin, stop, together):
+        last = min(first + together, stop)
         rings = np.zeros((last - first, n_balls, n_outputs, width), dtype=table.dtype)
-        order = np.empty(_SAMPLES_IN_CACHE + 8 * (n_balls + 1), dtype=np.int64)
-        starts = np.empty(n_balls + 2, dtype=np.int64)
-        ends = np.empty(n_balls + 1, dtype=np.int64)
         for start in range(0, n_samples, _SAMPLES_IN_CACHE):
-            stop = min(start + _SAMPLES_IN_CACHE, n_samples)
+            end = min(start + _SAMPLES_IN_CACHE, n_samples)
             for c in range(first, last):
-                _sort(codes[c, start:stop], start, n_samples, order, starts, ends)
+                _sort(codes[c, start:end], start, n_samples, order, starts, ends)
                 for q in range(n_balls):
                     _add(rings[c - first, q], table, residual, order[starts[q] : starts[q + 1]])
         for c in range(first, last):

@@ -8,8 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from mixnorm._chunks import blocks, chunks
-from mixnorm._threads import threads_for
+from mixnorm._chunks import blocks, run_loop
 from mixnorm.data import Matrix, SparseMatrix
 
 # Rows of one matrix product: features times outputs. BLAS is slower with fewer.
@@ -61,9 +60,8 @@ class DenseFeatures(_Reduced):
 
         starts = pair_starts(len(self._Z))
         sizes = np.empty(starts[-1], dtype=self._Z.dtype)
-        with threads_for(len(sizes) * self._Z.shape[1]):
-            for part in chunks(len(self._Z), self._Z.size, parallel=True):
-                dense_sizes(self._Z, starts, skip_constant, sizes, part.start, part.stop)
+        found = starts, skip_constant, sizes
+        run_loop(dense_sizes, self._Z, *found, items=len(self._Z), operations=self._Z.size)
         return sizes
 
     def deviations(self, share: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -209,9 +207,7 @@ class SparseFeatures(_Reduced):
         matrix = (X.indptr, X.indices, X.data, by_row.indptr, by_row.indices, by_row.data)
         # Operations of one feature: its entries, times those of a row, times the numbers per row.
         each = int(np.diff(X.indptr).max(initial=0)) * -(-X.nnz // max(1, X.shape[0])) * width
-        with threads_for(X.nnz * X.shape[1] + len(found)):
-            for part in chunks(X.shape[1], each, parallel=True):
-                loop(*matrix, starts, *arguments, found, part.start, part.stop)
+        run_loop(loop, *matrix, starts, *arguments, found, items=X.shape[1], operations=each)
         return found
 
 

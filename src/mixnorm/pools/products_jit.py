@@ -8,20 +8,18 @@ counted from both ends in turn, from ``begin`` to ``stop``.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
-
-from mixnorm._loops import loop
+from numba import njit
 
 
 # No entry is NaN; without saying so, smallest and largest are found one entry at a time.
-@loop(parallel=True, nogil=True, fastmath={"nnan", "nsz"})
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
 def dense_sizes(Z, starts, skip_constant, sizes, begin, stop):  # type: ignore[no-untyped-def]
     """Write the largest magnitude of products of two rows of ``Z`` into ``sizes``.
 
     With ``skip_constant``, zero for a product that is the same everywhere.
     """
     n_columns, n_samples = Z.shape
-    for c in prange(begin, stop):
+    for c in range(begin, stop):
         i = _alternate_ends(c, n_columns)
         for j in range(i, n_columns):
             low = high = Z[i, 0] * Z[j, 0]
@@ -32,14 +30,14 @@ def dense_sizes(Z, starts, skip_constant, sizes, begin, stop):  # type: ignore[n
             sizes[starts[i] + j - i] = _size(low, high, skip_constant)
 
 
-@loop(parallel=True, nogil=True)
+@njit(cache=True, nogil=True)
 def sparse_sizes(  # type: ignore[no-untyped-def]
     pointers, rows, values, row_pointers, columns, row_values, starts, skip_constant, sizes,
     begin, stop,
 ):  # fmt: skip
     """Do what ``dense_sizes`` does, for a matrix given by columns and by rows."""
     n_columns, n_samples = len(pointers) - 1, len(row_pointers) - 1
-    for c in prange(begin, stop):
+    for c in range(begin, stop):
         i = _alternate_ends(c, n_columns)
         low = np.zeros(n_columns - i, dtype=values.dtype)
         high = np.zeros(n_columns - i, dtype=values.dtype)
@@ -60,7 +58,7 @@ def sparse_sizes(  # type: ignore[no-untyped-def]
             sizes[starts[i] + j] = _size(low[j], high[j], skip_constant)
 
 
-@loop(parallel=True, nogil=True, fastmath={"contract"})
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def sparse_norms(  # type: ignore[no-untyped-def]
     pointers, rows, values, row_pointers, columns, row_values, starts, residual, squared, norms,
     begin, stop,
@@ -70,7 +68,7 @@ def sparse_norms(  # type: ignore[no-untyped-def]
     Only rows in which both columns have entries are visited.
     """
     n_columns, n_outputs = len(pointers) - 1, residual.shape[1]
-    for c in prange(begin, stop):
+    for c in range(begin, stop):
         i = _alternate_ends(c, n_columns)
         gradient = np.zeros((n_columns - i, n_outputs), dtype=residual.dtype)
         for t in range(pointers[i], pointers[i + 1]):

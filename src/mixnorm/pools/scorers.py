@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from mixnorm._array import to_dense
-from mixnorm._chunks import chunks
+from mixnorm._chunks import run_loop
 from mixnorm._linear import linear_scores
 
 if TYPE_CHECKING:
@@ -24,11 +24,14 @@ _MOST_TABLED_BOXES = 1000
 
 
 def for_compiled(X: np.ndarray) -> np.ndarray:
-    """Return an array in a dtype that compiled code accepts, the same array where possible."""
-    known = X.dtype.kind in "iuf" and X.dtype.isnative and X.dtype.itemsize <= 8
-    if known and X.dtype != np.float16:
+    """Return an array in a dtype that loops are compiled for, the same array where possible.
+
+    These are bytes and floating-point numbers. Each dtype more would be compiled for seconds.
+    """
+    if X.dtype in (np.uint8, np.float32, np.float64) and X.dtype.isnative:
         return X
-    return X.astype(np.float64)
+    exact = X.dtype.kind in "biuf" and X.dtype.itemsize <= 2  # in single precision
+    return X.astype(np.float32 if exact else np.float64)
 
 
 class Scorer:
@@ -181,8 +184,7 @@ class StumpScorer(IndicatorScorer):
 
         parts = X, self._columns, self._starts, self._edges, self._tables, scores
         each = len(self._edges) + len(self._columns) * scores.shape[1]
-        for rows in chunks(len(X), each, parallel=True):
-            stump_scores(*parts, rows.start, rows.stop)
+        run_loop(stump_scores, *parts, items=len(X), operations=each)
 
 
 class BoxScorer(IndicatorScorer):
@@ -228,13 +230,12 @@ class BoxScorer(IndicatorScorer):
         rest = tables.rest
         boxes = self._columns[rest], self._lows[rest], self._highs[rest], self._weights[rest]
         each = len(tables.edges) + len(tables.pairs) * scores.shape[1]
-        each += boxes[0].size + boxes[3].size
-        for rows in chunks(len(X), each, parallel=True):
-            table_scores(
-                X, tables.columns, tables.starts, tables.edges, tables.pairs, tables.firsts,
-                tables.sums, scores, rows.start, rows.stop,
-            )  # fmt: skip
-            box_scores(X, *boxes, scores, rows.start, rows.stop)
+        run_loop(
+            table_scores, X, tables.columns, tables.starts, tables.edges, tables.pairs,
+            tables.firsts, tables.sums, scores, items=len(X), operations=each,
+        )  # fmt: skip
+        each = boxes[0].size + boxes[3].size
+        run_loop(box_scores, X, *boxes, scores, items=len(X), operations=each)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from mixnorm._array import Array, is_sparse, to_dense
-from mixnorm._chunks import chunks
+from mixnorm._chunks import run_loop
 from mixnorm._numbers import check_count
 from mixnorm.pools.base import (
     ROUNDING_OF_SHARES,
@@ -188,8 +188,8 @@ class PreparedStumps(Binned):
         columns, total = columns.astype(np.int64), residual.sum(axis=0)
         scores = np.zeros(len(self._edges))
         table = self._codes, self._modes, self._starts
-        for part in chunks(len(columns), residual.size, parallel=True):
-            threshold_scores(*table, columns[part], residual, total, rule == "l2", scores)
+        found = columns, residual, total, rule == "l2", scores
+        run_loop(threshold_scores, *table, *found, items=len(columns), operations=residual.size)
         for atom in exclude:
             scores[self._place(*cast(Atom, atom))] = 0.0
         return scores
@@ -260,8 +260,7 @@ def _encode(X: Array, edges: np.ndarray, starts: np.ndarray, most: int) -> np.nd
         return codes
     values = for_compiled(np.asarray(X))
     each = 4 * X.shape[1] * (1 + most.bit_length())  # a search mispredicts most of its branches
-    for rows in chunks(len(values), each, parallel=True):
-        code_columns(values, edges, starts, codes, rows.start, rows.stop)
+    run_loop(code_columns, values, edges, starts, codes, items=len(values), operations=each)
     return codes
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
-
-from mixnorm._loops import loop
+from numba import njit
 
 
 @njit(cache=True, nogil=True)
@@ -20,28 +18,28 @@ def first_from(edges, low, high, value):  # type: ignore[no-untyped-def]
     return low
 
 
-@loop(parallel=True, nogil=True)
+@njit(cache=True, nogil=True)
 def code_columns(X, edges, starts, codes, begin, stop):  # type: ignore[no-untyped-def]
     """Write into ``codes`` how many thresholds of its column lie below each entry of some rows.
 
     ``edges[starts[j]:starts[j + 1]]`` are the thresholds of column ``j``, in increasing order.
     """
-    for j in prange(X.shape[1]):
+    for j in range(X.shape[1]):
         first, last = starts[j], starts[j + 1]
         for i in range(begin, stop):
             codes[j, i] = first_from(edges, first, last, X[i, j]) - first
 
 
-@loop(parallel=True, nogil=True, fastmath={"contract"})
-def threshold_scores(codes, modes, starts, columns, residual, total, squared, scores):  # type: ignore[no-untyped-def]
-    """Write the norm of the gradient of every stump of some columns into ``scores``.
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def threshold_scores(codes, modes, starts, columns, residual, total, squared, scores, begin, stop):  # type: ignore[no-untyped-def]
+    """Write the norm of the gradient of every stump of ``columns[begin:stop]`` into ``scores``.
 
     The gradient of ``1[x <= threshold]`` is the sum of the residuals of the rows at or below it:
     sums by code, added up. Rows with a column's most frequent code are not visited, their sum being
     what is left of the total.
     """
     n_samples, n_outputs = residual.shape
-    for c in prange(len(columns)):
+    for c in range(begin, stop):
         j = columns[c]
         first, count = starts[j], starts[j + 1] - starts[j]
         if count == 0:
@@ -67,7 +65,7 @@ def threshold_scores(codes, modes, starts, columns, residual, total, squared, sc
             scores[first + b] = np.sqrt(norm) if squared else norm
 
 
-@loop(parallel=True, nogil=True)
+@njit(cache=True, nogil=True)
 def stump_scores(X, columns, starts, edges, tables, scores, begin, stop):  # type: ignore[no-untyped-def]
     """Add to ``scores`` what the stumps of some rows give.
 
@@ -75,7 +73,7 @@ def stump_scores(X, columns, starts, edges, tables, scores, begin, stop):  # typ
     of thresholds below an entry a row of ``tables``, from ``starts[c] + c`` on.
     """
     n_outputs = scores.shape[1]
-    for i in prange(begin, stop):
+    for i in range(begin, stop):
         for c in range(len(columns)):
             row = first_from(edges, starts[c], starts[c + 1], X[i, columns[c]]) + c
             for k in range(n_outputs):

@@ -11,6 +11,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 
 from mixnorm.engines import boosting as engine
 from mixnorm.engines.boosting import boosting_jit as jit
+from mixnorm.engines.boosting.engine import grow_subset
 from mixnorm.models import ClassOutputs, Inputs, StumpModel, StumpPath
 
 # Sums of some hundred terms of weights that sum to one.
@@ -268,7 +269,7 @@ def problems(draw):
 def compiled(codes, sizes, W, target, features):
     starts = np.concatenate([[0], np.cumsum(sizes[features])])
     mass, signed = np.full((2, starts[-1] * W.shape[1]), np.nan)
-    jit.histograms(codes, features, starts, W, target, mass, signed)
+    jit.histograms(codes, features, starts, W, target, mass, signed, 0, len(features))
     return starts, mass, signed
 
 
@@ -290,7 +291,7 @@ def test_the_subset_and_its_twin(problem):
     features = np.arange(len(sizes))
     starts, mass, signed = compiled(codes, sizes, W, target, features)
     totals = W.sum(axis=0), (W * np.where(np.arange(W.shape[1]) == target[:, None], 1, -1)).sum(0)
-    order, where, cuts, gains = jit.grow_subset(mass, signed, starts, *totals, len(features))
+    order, where, cuts, gains = grow_subset(np.stack([mass, signed]), starts, np.stack(totals))
     twins = numpy_histograms(codes, features, sizes, W, target)
     for size, added in enumerate(order):  # classes may tie, so every step starts from its own
         tried = numpy_gains(twins, *totals, order[:size])

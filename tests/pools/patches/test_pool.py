@@ -104,7 +104,8 @@ class TestResponses:
         codes = rng.integers(0, 256, (300, 2500), dtype=np.uint8)
         residual = rng.standard_normal((3, 2500))
         found = np.empty((300, 3))
-        coded_gradient(codes, residual, found)
+        for begin, stop in [(0, 1), (1, 3)]:
+            coded_gradient(codes, residual, found, begin, stop)
         np.testing.assert_allclose(found, codes @ residual.T, rtol=1e-10, atol=1e-8)
 
     @pytest.mark.parametrize("n", [1, 3, 7])
@@ -119,7 +120,7 @@ class TestResponses:
     def test_empty_image(self):
         out = np.full((2, 1), np.nan)
         args = (np.ones(4), np.array([0]), np.array([2]), np.array([[0, 1, 0, 1]]))
-        respond_few(np.zeros((2, 4)), 2, *args, np.ones((1, 1)), np.ones((1, 1)), out)
+        respond_few(np.zeros((2, 4)), 2, *args, np.ones((1, 1)), np.ones((1, 1)), out, 0, 1)
         np.testing.assert_array_equal(out, 0.0)
 
     def test_blind_to_brightness(self):

@@ -1,21 +1,18 @@
-"""The compiled loops of JointBoost: weighted histograms, and the growth of the subset of classes.
+"""The compiled loops of JointBoost: weighted histograms, and the steps that a subset grows by.
 
 Tables are flat: they have a part for each feature, in it a part for each class, and in this the
 sums up to and including every bin. Feature ``j`` has bins ``starts[j]`` to ``starts[j + 1]`` of all
-bins. Loops are ``parallel`` without ``nogil``, so that two threads of Python are never inside at
-once, which numba's simplest threading layer does not allow.
+bins.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
-
-from mixnorm._loops import loop
+from numba import njit
 
 # Added to the mass of a side, so that the gain of an empty side is 0. It changes no other mass, as
 # weights sum to one.
-_LEAST_MASS = 1e-300
+LEAST_MASS = 1e-300
 # A feature is passed over only if its bound is below the gain to reach by more than this.
 _ROUNDING_OF_BOUNDS = 1e-9
 # Of gains that differ by less, the first is taken. Rounding must not choose, or a weight of two
@@ -45,15 +42,17 @@ def _histogram(row, weights, target, mass, signed):  # type: ignore[no-untyped-d
             signed[c * size + b] = so_far_signed
 
 
-@loop(parallel=True, error_model="numpy")
-def histograms(codes, features, starts, weights, target, mass, signed):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, error_model="numpy")
+def histograms(codes, features, starts, weights, target, mass, signed, begin, stop):  # type: ignore[no-untyped-def]
     """Fill the tables ``mass`` and ``signed`` with the sums of ``w`` and of ``w z``.
+
+    Features are those of ``features[begin:stop]``.
 
     Row ``i`` has label +1 in class ``target[i]`` (none if that is negative) and -1 in all others,
     so that ``w z`` differs from ``-w`` in one entry per row.
     """
     n_classes = weights.shape[1]
-    for j in prange(len(features)):
+    for j in range(begin, stop):
         part = slice(starts[j] * n_classes, starts[j + 1] * n_classes)
         _histogram(codes[features[j]], weights, target, mass[part], signed[part])
 
@@ -67,8 +66,8 @@ def _gain(low_mass, low_signed, mass, signed):  # type: ignore[no-untyped-def]
     """
     high_mass = max(mass - low_mass, 0.0)
     high_signed = min(max(signed - low_signed, -high_mass), high_mass)
-    low = low_signed * low_signed / (low_mass + _LEAST_MASS)
-    return low + high_signed * high_signed / (high_mass + _LEAST_MASS)
+    low = low_signed * low_signed / (low_mass + LEAST_MASS)
+    return low + high_signed * high_signed / (high_mass + LEAST_MASS)
 
 
 # Without NaN and signed zeros a maximum can be taken over several cuts at once.
@@ -126,33 +125,22 @@ def _scan_feature(  # type: ignore[no-untyped-def]
             best[c] = bound[c]
 
 
-@loop(parallel=True, error_model="numpy")
-def _scan(  # type: ignore[no-untyped-def]
-    mass,
-    signed,
-    starts,
-    low_mass,
-    low_signed,
-    joined,
-    waiting,
-    all_mass,
-    all_signed,
-    bound,
-    needed,
-    best,
-    begin,
-    stop,
+@njit(cache=True, nogil=True, error_model="numpy")
+def scan(  # type: ignore[no-untyped-def]
+    tables, starts, low, sums, joined, waiting, bound, needed, best, begin, stop
 ):
     """Fill ``best[j, c]`` with the best gain of feature ``j`` when class ``c`` joins a subset.
 
-    ``low_mass`` and ``low_signed`` are the sums of the subset up to each bin, to which class
-    ``joined`` is added first (none if that is negative). ``all_mass[c]`` and ``all_signed[c]`` are
-    the sums of subset and class over all rows. The gain is replaced by ``bound[j, c]``, which is
-    never less, where that is below ``needed[c]`` or the class is not ``waiting``. Features are
-    those from ``begin`` to ``stop``.
+    The first rows of ``tables``, ``low`` and ``sums`` are sums of ``w``, the second ones of
+    ``w z``. Those in ``low`` are the sums of the subset up to each bin, to which class ``joined``
+    is added first (none if that is negative). ``sums[:, c]`` are the sums of subset and class over
+    all rows. The gain is replaced by ``bound[j, c]``, which is never less, where that is below
+    ``needed[c]`` or the class is not ``waiting``. Features are those from ``begin`` to ``stop``.
     """
     n_classes = len(waiting)
-    for j in prange(begin, stop):
+    mass, signed = tables[0], tables[1]
+    low_mass, low_signed, all_mass, all_signed = low[0], low[1], sums[0], sums[1]
+    for j in range(begin, stop):
         first, end = starts[j], starts[j + 1]
         _scan_feature(
             mass[first * n_classes : end * n_classes],
@@ -169,63 +157,41 @@ def _scan(  # type: ignore[no-untyped-def]
         )
 
 
-@loop(error_model="numpy")
-def grow_subset(mass, signed, starts, total_mass, total_signed, at_once):  # type: ignore[no-untyped-def]
-    """Grow a subset of the classes, each time by the class with which one stump gains most.
-
-    Takes the tables of :func:`histograms`, the sums of each class over all rows, and the number of
-    features to scan at once. Where all scans together take long, Python runs this function
-    (``py_func``), and only the scans are compiled. The gain is the sum of all weights less the
-    weighted squared error: ``(sum w z)^2 / sum w`` of the subset below the threshold, plus the same
-    above it, plus the same of each class outside.
+@njit(cache=True, nogil=True, error_model="numpy")
+def join(  # type: ignore[no-untyped-def]
+    tables, starts, low, sums, waiting, bound, needed, best, alone, constant, totals
+):
+    """Let the class with the largest gain join a subset, and bound the gains of the next step.
 
     For any threshold ``(s + t)^2 / (v + w) <= s^2 / v + t^2 / w``: the gain of a subset with a
-    class is at most the sum of their separate gains. Features whose bound is below the gain at the
-    last best threshold are passed over, which does not change the result.
+    class is at most the sum of their separate gains, ``best`` and ``alone``. Features whose bound
+    is below the gain at the last best threshold are passed over, which does not change the result.
 
-    Returns for each size of the subset the class that joined, the feature, the bin below the
-    threshold and the gain.
+    Returns the class, the feature, the bin below the threshold and the gain.
     """
-    n_features, n_classes = len(starts) - 1, len(total_mass)
-    constant = total_signed * total_signed / (total_mass + _LEAST_MASS)
-    outside = constant.sum()
-    low_mass, low_signed = np.zeros(starts[-1]), np.zeros(starts[-1])
-    all_mass, all_signed = total_mass.copy(), total_signed.copy()
-    waiting, needed = np.ones(n_classes, np.bool_), np.full(n_classes, -np.inf)
-    best, bound = np.empty((n_features, n_classes)), np.zeros((n_features, n_classes))
-    alone = bound
-    order, where = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64)
-    cuts, gains = np.empty(n_classes, np.int64), np.empty(n_classes)
-    chosen = -1
-    for step in range(n_classes):
-        for begin in range(0, n_features, at_once):
-            _scan(
-                *(mass, signed, starts, low_mass, low_signed, chosen),
-                *(waiting, all_mass, all_signed, bound, needed, best),
-                *(begin, min(begin + at_once, n_features)),
-            )
-        if step == 0:
-            alone = best.copy()
-        chosen, feature, gains[step] = _choose(best, waiting, constant, outside)
-        first, end = starts[feature], starts[feature + 1]
-        at = first * n_classes + chosen * (end - first)
-        here_mass = low_mass[first:end] + mass[at : at + end - first]
-        here_signed = low_signed[first:end] + signed[at : at + end - first]
-        cut = _best_cut(here_mass, here_signed, all_mass[chosen], all_signed[chosen])
-        order[step], where[step], cuts[step] = chosen, feature, cut
-        waiting[chosen] = False
-        outside -= constant[chosen]
-        all_mass = all_mass[chosen] + total_mass
-        all_signed = all_signed[chosen] + total_signed
-        floor = 0.0  # the gain of the next class at this threshold
-        for c in range(n_classes):
-            if waiting[c]:
-                at = first * n_classes + c * (end - first) + cut
-                low, low_z = here_mass[cut] + mass[at], here_signed[cut] + signed[at]
-                gain = _gain(low, low_z, all_mass[c], all_signed[c])
-                floor = max(floor, gain + (outside - constant[c]))
-        for c in range(n_classes):
-            needed[c] = floor - (outside - constant[c]) - _ROUNDING_OF_BOUNDS
-            for j in range(n_features):
-                bound[j, c] = best[j, chosen] + alone[j, c]
-    return order, where, cuts, gains
+    n_features, n_classes = best.shape
+    mass, signed = tables[0], tables[1]
+    low_mass, low_signed, all_mass, all_signed = low[0], low[1], sums[0], sums[1]
+    outside = constant[waiting].sum()
+    chosen, feature, gain = _choose(best, waiting, constant, outside)
+    first, end = starts[feature], starts[feature + 1]
+    at = first * n_classes + chosen * (end - first)
+    here_mass = low_mass[first:end] + mass[at : at + end - first]
+    here_signed = low_signed[first:end] + signed[at : at + end - first]
+    cut = _best_cut(here_mass, here_signed, all_mass[chosen], all_signed[chosen])
+    waiting[chosen] = False
+    outside -= constant[chosen]
+    all_mass[:] = all_mass[chosen] + totals[0]
+    all_signed[:] = all_signed[chosen] + totals[1]
+    floor = 0.0  # the gain of the next class at this threshold
+    for c in range(n_classes):
+        if waiting[c]:
+            at = first * n_classes + c * (end - first) + cut
+            low, low_z = here_mass[cut] + mass[at], here_signed[cut] + signed[at]
+            next_gain = _gain(low, low_z, all_mass[c], all_signed[c])
+            floor = max(floor, next_gain + (outside - constant[c]))
+    for c in range(n_classes):
+        needed[c] = floor - (outside - constant[c]) - _ROUNDING_OF_BOUNDS
+        for j in range(n_features):
+            bound[j, c] = best[j, chosen] + alone[j, c]
+    return chosen, feature, cut, gain

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import SparseMatrix, is_sparse
-from mixnorm._chunks import chunk_size, chunks
-from mixnorm._threads import threads_for
+from mixnorm._chunks import run_loop
 from mixnorm.models import StumpPath, StumpRound, read_column
 
 __all__ = ["Bins", "bin_columns", "boost"]
@@ -25,8 +24,6 @@ _LEAST_GAIN = 1e-12
 # Subtracted from quantiles, so that rounding of a sum of weights does not move those that rows meet
 # exactly.
 _ROUNDING_OF_QUANTILES = 1e-9
-# With fewer operations than this, threads wait for one another longer than they work.
-_OPERATIONS_FOR_THREADS = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,20 +204,12 @@ class _State:
             self._tables = np.empty((2, entries))
         mass, signed = self._tables
         codes, weights, target = self._bins.codes, self._weights, self._target
-        with threads_for(n_features * weights.size, _OPERATIONS_FOR_THREADS):
-            for part in chunks(n_features, weights.size, parallel=True):
-                bounds = starts[part.start : part.stop + 1]
-                jit.histograms(codes, features[part], bounds, weights, target, mass, signed)
-        grow, at_once = jit.grow_subset, n_features
-        with threads_for(entries * n_classes // 2, _OPERATIONS_FOR_THREADS):
-            # Each class that joins the subset takes a step over all entries. Where the steps
-            # together take long, Python runs the loop over them, and cuts each into chunks.
-            if chunk_size(n_classes, entries, parallel=True) < n_classes:
-                grow = jit.grow_subset.py_func
-                at_once = chunk_size(n_features, entries // n_features, parallel=True)
-            order, where, cuts, gains = grow(
-                mass, signed, starts, self._mass, self._signed, at_once
-            )
+        run_loop(
+            jit.histograms, codes, features, starts, weights, target, mass, signed,
+            items=n_features, operations=weights.size,
+        )  # fmt: skip
+        totals = np.stack([self._mass, self._signed])
+        order, where, cuts, gains = grow_subset(self._tables, starts, totals)
         size = int(np.argmax(gains >= gains.max() - jit.TIE))  # the smallest that is as good
         return int(features[where[size]]), int(cuts[size]), np.sort(order[: size + 1])
 
@@ -252,6 +241,37 @@ class _State:
             seconds=0.0,
         )
         return made, above
+
+
+def grow_subset(
+    tables: np.ndarray, starts: np.ndarray, totals: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Grow a subset of the classes, each time by the class with which one stump gains most.
+
+    Takes the tables of ``histograms`` and the sums of each class over all rows, of ``w`` and of
+    ``w z``. The gain is the sum of all weights less the weighted squared error:
+    ``(sum w z)^2 / sum w`` of the subset below the threshold, plus the same above it, plus the
+    same of each class outside.
+
+    Returns for each size of the subset the class that joined, the feature, the bin below the
+    threshold and the gain.
+    """
+    from mixnorm.engines.boosting import boosting_jit as jit
+
+    n_features, n_classes = len(starts) - 1, totals.shape[1]
+    constant = totals[1] ** 2 / (totals[0] + jit.LEAST_MASS)
+    fixed = tables, starts, np.zeros((2, starts[-1])), totals.copy()
+    bound, best = np.zeros((2, n_features, n_classes))
+    subset = np.ones(n_classes, dtype=bool), bound, np.full(n_classes, -np.inf), best
+    each = int(starts[-1]) * n_classes // n_features
+    alone, joined, steps = best, -1, []
+    for step in range(n_classes):
+        run_loop(jit.scan, *fixed, joined, *subset, items=n_features, operations=each)
+        if step == 0:
+            alone = best.copy()
+        steps.append(jit.join(*fixed, *subset, alone, constant, totals))
+        joined = steps[-1][0]
+    return tuple(np.asarray(part) for part in zip(*steps, strict=True))
 
 
 def _mean(signed: np.ndarray, mass: np.ndarray) -> np.ndarray:

@@ -9,14 +9,12 @@ lane each.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
-
-from mixnorm._loops import loop
+from numba import njit
 
 #: Images that are processed side by side; loops over 32 or fewer are not vectorised.
 LANES = 64
 
-#: Atoms that a thread processes together.
+#: Atoms that are processed together.
 ATOMS = 128
 # Images whose residuals fit in the cache.
 _IMAGES_IN_CACHE = 1024
@@ -24,7 +22,7 @@ _IMAGES_IN_CACHE = 1024
 _PATCH_MATH = {"nnan", "nsz", "contract", "reassoc"}
 
 
-@loop(parallel=True, nogil=True, fastmath=_PATCH_MATH)
+@njit(cache=True, nogil=True, fastmath=_PATCH_MATH)
 def respond(images, width, templates, size, down, across, steps, out, begin, stop):  # type: ignore[no-untyped-def]
     """Write the responses of all templates under all masks into ``out``, an atom per row.
 
@@ -50,7 +48,7 @@ def respond(images, width, templates, size, down, across, steps, out, begin, sto
     n_down, n_rows = down.shape
     n_across, n_columns = across.shape
     coded = len(steps) > 0
-    for chunk in prange(begin, stop):
+    for chunk in range(begin, stop):
         block, first, count = _load_lanes(images, chunk, templates)
         blank = _blank(block, width, size, n_rows, n_columns)
         response = np.empty(LANES, templates.dtype)
@@ -78,16 +76,18 @@ def respond(images, width, templates, size, down, across, steps, out, begin, sto
                     out[atom, first + i] = min(value / steps[atom] + 0.5, 255.0) if coded else value
 
 
-@loop(parallel=True, nogil=True, fastmath=_PATCH_MATH)
-def respond_few(images, width, templates, starts, sizes, windows, down, across, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, fastmath=_PATCH_MATH)
+def respond_few(images, width, templates, starts, sizes, windows, down, across, out, begin, stop):  # type: ignore[no-untyped-def]
     """Write the responses of chosen atoms into ``out``, an image per row.
+
+    Images are those of the chunks of ``LANES`` from ``begin`` to ``stop``.
 
     Each atom has its template, as ``sizes[a] ** 2`` taps from ``starts[a]`` on, and its window:
     first row, end of rows, first column, end of columns of positions. Its weights are
     ``down[a]`` and ``across[a]``, from the window's first row and column on. Only positions in the
     window are visited.
     """
-    for chunk in prange((len(images) + LANES - 1) // LANES):
+    for chunk in range(begin, stop):
         block, first, count = _load_lanes(images, chunk, templates)
         response = np.empty(LANES, templates.dtype)
         row_best = np.empty(LANES, templates.dtype)
@@ -107,14 +107,14 @@ def respond_few(images, width, templates, starts, sizes, windows, down, across, 
                 out[first + i, atom] = best[i]
 
 
-@loop(parallel=True, nogil=True, fastmath=_PATCH_MATH)
+@njit(cache=True, nogil=True, fastmath=_PATCH_MATH)
 def locate(images, width, taps, size, window, down, across, best, places, begin, stop):  # type: ignore[no-untyped-def]
     """Write the first pixel of the patch to which an atom responds most, for each image.
 
     Images are those of the chunks of ``LANES`` from ``begin`` to ``stop``. ``best`` gets a row of
     responses, and a row of the mask's weights there; both are zero where no response is positive.
     """
-    for chunk in prange(begin, stop):
+    for chunk in range(begin, stop):
         block, first, count = _load_lanes(images, chunk, taps)
         response = np.empty(LANES, taps.dtype)
         found = np.zeros((2, LANES), taps.dtype)
@@ -194,15 +194,16 @@ def _convolve(block, corner, width, taps, size, response):  # type: ignore[no-un
                 response[lane] += a * one[lane]
 
 
-@loop(parallel=True, nogil=True, fastmath=_PATCH_MATH)
-def coded_gradient(codes, residual, gradient):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, fastmath=_PATCH_MATH)
+def coded_gradient(codes, residual, gradient, begin, stop):  # type: ignore[no-untyped-def]
     """Write the products of rows of bytes with the rows of ``residual`` into ``gradient``.
 
-    Some images at a time, whose residuals stay in the cache while all atoms of a thread pass.
+    Rows are those of the groups of ``ATOMS`` from ``begin`` to ``stop``. Some images at a time are
+    processed, whose residuals stay in the cache while all atoms of a group pass.
     """
     n_atoms, n_images = codes.shape
     n_outputs = len(residual)
-    for part in prange((n_atoms + ATOMS - 1) // ATOMS):
+    for part in range(begin, stop):
         first = part * ATOMS
         end = min(first + ATOMS, n_atoms)
         gradient[first:end] = 0.0

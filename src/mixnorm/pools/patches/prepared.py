@@ -18,7 +18,7 @@ from mixnorm._array import (
     quick_products,
     to_numpy,
 )
-from mixnorm._chunks import blocks, chunks
+from mixnorm._chunks import blocks, run_loop
 from mixnorm.pools.base import (
     Excluded,
     Inputs,
@@ -232,10 +232,10 @@ class PreparedPatches(PreparedPool):
             gradient = np.empty((self._n_atoms, residual.shape[1]), dtype=residual.dtype)
             by_output = np.ascontiguousarray(residual.T)
             # Compiled code does eight operations at once.
-            groups = chunks(-(-self._n_atoms // ATOMS), ATOMS * by_output.size // 8, parallel=True)
-            for group in groups:
-                part = slice(ATOMS * group.start, ATOMS * group.stop)
-                coded_gradient(self._store[part], by_output, gradient[part])
+            each = ATOMS * by_output.size // 8
+            groups = -(-self._n_atoms // ATOMS)
+            parts = self._store, by_output, gradient
+            run_loop(coded_gradient, *parts, items=groups, operations=each)
             return gradient
         parts = [xp.astype(self._store[rows, :], self._dtype) @ residual for rows in self._parts()]
         return xp.concat(parts)

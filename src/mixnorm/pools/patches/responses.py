@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixnorm._array import Array, device_of, follow, is_numpy, namespace
-from mixnorm._chunks import blocks, chunks
+from mixnorm._chunks import blocks, run_loop
 from mixnorm.pools.patches.masks import Scale, scale_of
 from mixnorm.pools.scorers import for_compiled
 
@@ -86,8 +86,7 @@ def all_responses(
         parts = images, scale.shape[1], taps.astype(dtype), scale.size, *masks, units, out
         each = down.shape[1] * across.shape[1] * (taps.size + len(taps) * len(across))
         # Compiled code does eight operations at once.
-        for group in chunks(-(-len(images) // LANES), LANES * each // 8, parallel=True):
-            respond(*parts, group.start, group.stop)
+        run_loop(respond, *parts, items=-(-len(images) // LANES), operations=LANES * each // 8)
         return
     xp = namespace(X)
     dtype = out.dtype if xp.finfo(out.dtype).bits >= 32 else xp.float32
@@ -212,9 +211,7 @@ def _compute_compiled(X: np.ndarray, parts: PatchParts, dtype: Any) -> np.ndarra
     atoms = parts.shape[1], templates, starts, sizes, windows, down, across
     positions = np.prod(windows[:, 1::2] - windows[:, ::2], axis=1)
     each = LANES * int(positions @ sizes**2) // 8  # compiled code does eight operations at once
-    for some in chunks(-(-len(images) // LANES), each, parallel=True):
-        part = slice(LANES * some.start, LANES * some.stop)
-        respond_few(images[part], *atoms, out[part])
+    run_loop(respond_few, images, *atoms, out, items=-(-len(images) // LANES), operations=each)
     return out
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixnorm._array import Array, device_of, is_numpy, namespace, to_numpy
-from mixnorm._chunks import chunks
+from mixnorm._chunks import run_loop
 from mixnorm.pools.patches.responses import PatchParts, by_size
 from mixnorm.pools.scorers import for_compiled
 
@@ -97,8 +97,7 @@ def _sums_compiled(
         fixed = images, parts.shape[1], taps.astype(dtype), size, window, down, across, best, places
         each = LANES * len(taps) * len(down) * len(across)
         # Compiled code does eight operations at once.
-        for group in chunks(-(-len(images) // LANES), each // 8, parallel=True):
-            locate(*fixed, group.start, group.stop)
+        run_loop(locate, *fixed, items=-(-len(images) // LANES), operations=each // 8)
         used = np.flatnonzero(best[0] > 0.0)
         offsets = (np.arange(size)[:, None] * parts.shape[1] + np.arange(size)).ravel()
         patches = images[used[:, None], places[used, None] + offsets].astype(dtype)
