@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-import random
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -198,10 +198,17 @@ def _write_source(node: ast.AST) -> str:
 
 
 def draw(package: Path, rooms: tuple[str, ...], count: int, seed: int) -> list[Mutation]:
-    """Draw mutations from rooms of a package, from each by the number that it has."""
+    """Draw mutations from rooms of a package, from each by the number that it has.
+
+    Each mutation has its place in a random order, given by its key and the seed. A change of the
+    code therefore draws few others.
+    """
     found: list[Mutation] = []
     for room in rooms:
         for path in sorted((package / room).rglob("*.py")):
             found += find_mutations(path.relative_to(package).as_posix(), path.read_bytes())
-    drawn = random.Random(seed).sample(found, min(count, len(found)))
-    return sorted(drawn, key=lambda each: (each.path, each.start))
+
+    def place(mutation: Mutation) -> str:
+        return hashlib.sha256(f"{seed} {mutation.key}".encode()).hexdigest()
+
+    return sorted(sorted(found, key=place)[:count], key=lambda each: (each.path, each.start))
