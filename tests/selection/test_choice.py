@@ -83,6 +83,17 @@ def test_folds_without_a_score_do_not_count():
     assert found.cv_results["mean_test_score"].tolist() == [0.9, 0.5, 0.4]
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_means_that_differ_by_rounding_are_equal(sign):
+    """Losses come as negative scores, and have ties like other scores."""
+    scores = sign * np.array([[0.1, 0.3], [0.2, 0.2], [0.3, 0.1], [0.7, 0.7]])
+    means = scores.mean(axis=0)
+    if means[0] > means[1]:  # the first candidate has the smaller mean
+        scores, means = scores[:, ::-1], means[::-1]
+    assert means[0] < means[1]
+    assert choose(result(scores)) == 0
+
+
 def test_nothing_to_choose_from():
     with pytest.raises(ValueError, match="No candidate has a held-out score that is a number"):
         choose(result(np.full((2, 3), np.nan)))

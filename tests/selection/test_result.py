@@ -33,6 +33,11 @@ def test_several_metrics_have_columns_of_their_own():
     found = SearchResult.of([{}], scores, np.zeros(1, np.intp), {})
     assert found.cv_results["mean_test_error"].tolist() == [1.0]
     assert found.scores("loss").shape == (2, 1)
+    assert {"standard_error_loss", "standard_error_error"} <= found.cv_results.keys()
+
+
+def test_the_only_score_has_the_standard_error_without_a_name():
+    np.testing.assert_allclose(result().cv_results["standard_error"], [0.1, 0.0, 0.0], atol=1e-15)
 
 
 def test_ranks_and_the_choice():
