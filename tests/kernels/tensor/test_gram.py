@@ -133,6 +133,24 @@ def test_expansions_by_features_and_by_pairs():
     np.testing.assert_allclose(by_pairs, by_rows, rtol=1e-11)
 
 
+def test_costs_of_expansions():
+    """Two rows of two columns and a constant, one output; counted by hand."""
+    kernel, X, ones = PolynomialTensorKernel(2), rows(2, 2), np.ones((6, 1))
+    # Each of all six features is one product more than another, and has a weight. Those that are
+    # given by exponents are products of as many columns as their degree.
+    made = FeatureExpansion(kernel, 4.0, 1.0, ones)
+    assert made.cost() == {"floats": 6, "multiplications": 12}
+    made = FeatureExpansion(kernel, 4.0, 1.0, ones[:2], np.array([[2, 0, 0], [0, 1, 0]]))
+    assert made.cost() == {"floats": 2, "multiplications": 5}
+    # Four multisets of three rows: for each a product with the new row, and one with alpha.
+    columns = kernel.columns(X)
+    made = TensorExpansion(kernel, 4.0, 1.0, columns, ones[:2])
+    assert made.cost() == {"floats": 8, "multiplications": 4 * (3 + 1)}
+    # Three pairs: each times the new row, then with both rows and alpha, then its coefficient.
+    made = PairExpansion(kernel, 1.0, columns, ones[:2], multisets(2, 2), ones[:3])
+    assert made.cost() == {"floats": 11, "multiplications": 3 * (3 + 2 * (3 + 1) + 1)}
+
+
 def test_features_of_your_own():
     kernel = FeatureTensorKernel(lambda X: np.concatenate([np.sin(X), np.cos(X)], axis=1))
     X = rows(4)

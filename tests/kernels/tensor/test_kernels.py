@@ -6,7 +6,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mixnorm.kernels import ExponentialTensorKernel, FeatureExpansion, PolynomialTensorKernel
+from mixnorm.kernels import (
+    ExponentialTensorKernel,
+    FeatureExpansion,
+    PolynomialTensorKernel,
+    PowerSeriesTensorKernel,
+    TensorKernel,
+)
 
 
 def rows(n=4, d=3, seed=0):
@@ -86,3 +92,54 @@ def test_sums_that_are_rounding_are_zero():
     row = np.array([[0.1, 0.2, -0.3]])
     assert (function.features(row).T @ function.weights).item() != 0.0
     assert function.scores(row).item() == 0.0
+
+
+class WeightedRows(TensorKernel):
+    """A kernel of your own: the product of rows and of a weight for each."""
+
+    def shifts(self, X, q):
+        return np.log1p(np.abs(X).sum(axis=1))
+
+    def of_products(self, P, shift=0.0):
+        return P * np.exp(shift)
+
+    def degrees(self):
+        return [(1, 1.0)]
+
+
+@pytest.mark.parametrize("q", [2, 4])
+@pytest.mark.parametrize("kernel", [WeightedRows(), PolynomialTensorKernel(3)])
+def test_the_diagonal_is_the_kernel_of_a_row_with_itself(kernel, q):
+    X = rows()
+    np.testing.assert_allclose(kernel.diagonal(kernel.columns(X), q), kernel.between(*[X] * q))
+
+
+def test_the_diagonal_is_the_sum_of_powers_of_features():
+    X, kernel = rows(), PolynomialTensorKernel(2, 0.5)
+    for q in (2.5, 3.0, 4.0):
+        wanted = np.sum(np.abs(kernel.features(X, q)) ** q, axis=0)
+        np.testing.assert_allclose(kernel.diagonal(kernel.columns(X), q), wanted)
+
+
+def test_degrees_are_drawn_by_their_share_of_the_kernel():
+    kernel, n = PowerSeriesTensorKernel([1.0, 0.0, 2.0, 1.0]), 2000
+    rng, totals = np.random.default_rng(0), np.array([0.0, 0.2, 1.5, 1e200])
+    drawn = kernel.draw_degrees(np.repeat(totals, n), rng).reshape(4, n)
+    # Each frequency is within five standard deviations, which are at most 0.5 / sqrt(n).
+    shares = {0: [1.0, 1.0 / 1.088, 1.0 / 8.875, 0.0], 3: [0.0, 0.008 / 1.088, 3.375 / 8.875, 1.0]}
+    for degree, wanted in shares.items():
+        found = np.mean(drawn == degree, axis=1)
+        np.testing.assert_allclose(found, wanted, atol=2.5 / math.sqrt(n))
+    assert set(drawn.ravel()) == {0, 2, 3}
+
+
+def test_columns_are_drawn_by_their_share_of_the_product():
+    kernel, n = PolynomialTensorKernel(2, constant=0.0), 2000
+    row = np.array([0.3, -0.6, 0.0])
+    drawn = kernel.draw(np.tile(row, (n, 1)), 4, np.random.default_rng(0))
+    assert np.all(drawn.sum(axis=1) == 2)
+    np.testing.assert_allclose(
+        drawn.mean(axis=0), [2.0 / 17.0, 32.0 / 17.0, 0.0], atol=5.0 / math.sqrt(n)
+    )
+    nothing = kernel.draw(np.zeros((3, 2)), 4, np.random.default_rng(0))
+    assert not np.any(nothing)
