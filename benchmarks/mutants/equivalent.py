@@ -11,9 +11,20 @@ _GREEDY_MIRROR_BOOSTING: dict[str, str] = {}
 
 _KERNELS: dict[str, str] = {}
 
-_LOSSES_AND_NORMS: dict[str, str] = {}
+_LOSSES_AND_NORMS: dict[str, str] = {
+    "norms/svd.py::find_ball_triplets::least > 1e-6 * radius -> (least >= 1e-06 * radius)": (
+        "where both are equal, either way of computing is right"
+    ),
+}
 
-_POOLS: dict[str, str] = {}
+_POOLS: dict[str, str] = {
+    "pools/patches/patches_jit.py::_blank::x - size + 1 -> (x - size - 1)": (
+        "patches that are all zero are computed at two more positions, and have response zero"
+    ),
+    "pools/patches/pool.py::_check_pixels::largest > limit**0.5 -> (largest >= limit ** 0.5)": (
+        "the limit is the rounded root of a float, and no product at it can be relied upon"
+    ),
+}
 
 _SELECTION_AND_STORAGE: dict[str, str] = {}
 

@@ -162,6 +162,20 @@ def test_newton_needs_few_steps(monkeypatch):
         assert steps == sorted(steps)
 
 
+def test_rows_that_vanish_are_not_sorted(monkeypatch):
+    """Half of the rows hold less than is taken from each of the others."""
+    A = np.random.default_rng(0).uniform(1.0, 2.0, (100, 20))
+    A[::2] *= 1e-3
+    sorted_rows = []
+    monkeypatch.setattr(
+        ball, "SortedRows", lambda rows: sorted_rows.append(len(rows)) or SortedRows(rows)
+    )
+    cuts = find_common_cuts([A], 10.0)
+    assert np.all(cuts[::2] == 0.0)
+    assert np.all(cuts[1::2] > 0.0)
+    assert sum(sorted_rows) <= 50
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_namespaces(xp, dtype):
     A = np.random.default_rng(0).standard_normal((6, 5)).astype(dtype)

@@ -152,6 +152,23 @@ def test_bad_groups(groups, error, message):
         MixedNorm(2, 1, groups).value(np.ones((3, 2)))
 
 
+@pytest.mark.parametrize(
+    ("huge", "tiny"), [(1e200, 1.0), (1e160, 1.0), (1.0, 1e-200), (1e-180, 1e-200)]
+)
+@pytest.mark.parametrize(("p", "length"), [(1.0, 7.0), (2.0, 5.0), (np.inf, 4.0)])
+def test_norms_of_blocks_of_different_sizes(huge, tiny, p, length):
+    """The square of the largest norm neither overflows nor vanishes, whatever the others are."""
+    W = np.array([[3.0 * huge, 4.0 * huge], [tiny, 0.0]])
+    norms, unit = block_norms(RowBlocks((2, 2)), W, p)
+    np.testing.assert_allclose(norms * unit, [length * huge, tiny], rtol=1e-14, atol=1e-20 * huge)
+    assert 0.0 < norms @ norms < np.inf
+
+
+def test_norms_of_no_blocks():
+    norms, unit = block_norms(RowBlocks((2, 0)), np.ones((2, 0)), 2.0)
+    assert (norms.tolist(), unit) == ([0.0, 0.0], 1.0)
+
+
 def test_count_blocks():
     assert count_blocks(None, (5, 2)) == 5
     assert count_blocks("outputs", (5, 2)) == 2
