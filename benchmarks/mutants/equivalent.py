@@ -22,7 +22,7 @@ _POOLS: dict[str, str] = {
         "patches that are all zero are computed at two more positions, and have response zero"
     ),
     "pools/patches/pool.py::_check_pixels::largest > limit**0.5 -> (largest >= limit ** 0.5)": (
-        "the limit is the rounded root of a float, and no product at it can be relied upon"
+        "one float more is refused, of some that the guard need not refuse or accept sharply"
     ),
 }
 
