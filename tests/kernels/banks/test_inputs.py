@@ -21,7 +21,7 @@ from mixnorm.kernels import (
     LaplacianKernel,
     LinearKernel,
 )
-from mixnorm.kernels.banks.inputs import locate
+from mixnorm.kernels.banks.inputs import locate, names_of
 
 WORDS = ["red fish", "blue fish", "old house", "new house", "red house", "blue sky", "fish", "sky"]
 
@@ -143,6 +143,12 @@ BAD = [
 def test_bad_columns(frame, columns, error, message):
     with pytest.raises(error, match=message):
         KernelBank(["linear"], columns=columns).fit(frame)
+
+
+def test_names_are_texts(frame):
+    assert names_of(frame) == list(frame.columns)
+    assert names_of(frame.rename(columns={"age": 4})) is None
+    assert names_of(frame.to_numpy()) is None
 
 
 def test_names_need_a_frame(X):
@@ -329,6 +335,15 @@ def test_transformers_by_group(frame):
     relative = KernelBank.from_columns(preprocess, groups).fit(frame).grams()
     assert isinstance(relative, KernelStack)
     relative.check()
+
+
+def test_groups_of_several_columns_without_a_transformer(frame):
+    groups = {"numbers": ["size", "weight"], "age": "age"}
+    preprocess = {"age": FunctionTransformer()}
+    bank = KernelBank.from_columns(preprocess, groups, ["linear"], normalize=None, dtype="float64")
+    K = np.stack(bank.fit(frame).grams().matrices)
+    np.testing.assert_allclose(K[0], linear(frame[["size", "weight"]]))
+    np.testing.assert_allclose(K[1], linear(frame[["age"]]))
 
 
 def test_text_in_an_array():
