@@ -17,19 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.limit import OutOfTime, limited
-from benchmarks.harness.measure import cpu_seconds, measure_call
-from benchmarks.harness.version import source
-from benchmarks.mkl.child import calls
+from benchmarks.harness.limit import OutOfTime, limit_seconds
+from benchmarks.harness.measure import measure_call, read_cpu_seconds
+from benchmarks.harness.version import hash_source
+from benchmarks.mkl.child import time_calls
 from benchmarks.mkl.data import Rows
 from benchmarks.sparse_mkl.data import (
     FEW_WIDTHS,
     OUTPUTS,
     TEST_SEED,
-    bank,
-    design,
-    error,
-    table_rows,
+    draw_design,
+    draw_rows,
+    make_bank,
+    measure_error,
 )
 from benchmarks.sparse_mkl.methods import (
     ALPHA,
@@ -39,7 +39,7 @@ from benchmarks.sparse_mkl.methods import (
     Learner,
     Model,
     Splines,
-    features_of,
+    count_features,
 )
 
 FEW = (60, 5)  # rows and columns of the call that loads and compiles
@@ -66,9 +66,9 @@ class Watched:
 
     def top(self, residual: Any, rule: str, m: int, exclude: Any) -> Any:
         """Return what the pool finds."""
-        scored, wall, cpu = self.pool.n_exact, time.perf_counter(), cpu_seconds()
+        scored, wall, cpu = self.pool.n_exact, time.perf_counter(), read_cpu_seconds()
         found = self.pool.top(residual, rule, m, exclude)
-        self.seconds.append(cpu_seconds() - cpu)
+        self.seconds.append(read_cpu_seconds() - cpu)
         self.wall.append(time.perf_counter() - wall)
         self.exact.append(self.pool.n_exact - scored)
         if self.twin is not None:
@@ -84,34 +84,36 @@ def measure(part: str, kernels: int, rows: int, method: str, **order: Any) -> di
     limit = order["limit"]
     try:
         if part in ("scan", "agree"):
-            found = rounds(kernels, rows, method, order["rounds"], twin=part == "agree")
+            found = measure_rounds(kernels, rows, method, order["rounds"], twin=part == "agree")
         elif part == "fit":
-            X, y = design(rows, features_of(kernels), 0, outputs=OUTPUTS)
-            found = costs(METHODS[method], Rows(X, y, X[:0], y[:0]), limit, tuned=False)[1]
+            X, y = draw_design(rows, count_features(kernels), 0, outputs=OUTPUTS)
+            found = measure_costs(METHODS[method], Rows(X, y, X[:0], y[:0]), limit, tuned=False)[1]
         elif part == "table":
             learner = METHODS[method]
-            given = table_rows(rows, features_of(kernels), order["draw"], learner.classes)
-            found = in_table(learner, given, limit)
+            given = draw_rows(rows, count_features(kernels), order["draw"], learner.classes)
+            found = measure_in_table(learner, given, limit)
         else:
-            found = additive(kernels, rows, order["draw"], limit)
+            found = measure_additive(kernels, rows, order["draw"], limit)
     except OutOfTime:
         return {"status": "timeout", "limit": limit}
     ours = part != "table" or METHODS[method].ours
-    return {"status": "ok"} | found | ({"source": source()} if ours else {})
+    return {"status": "ok"} | found | ({"source": hash_source()} if ours else {})
 
 
 # --- scans
 
 
-def rounds(kernels: int, rows: int, rule: str, number: int, *, twin: bool) -> dict[str, Any]:
+def measure_rounds(
+    kernels: int, rows: int, rule: str, number: int, *, twin: bool
+) -> dict[str, Any]:
     """Choose kernels for several outputs by one rule, and return what the scans took."""
     from mixnorm.engines import sparse_kernels
     from mixnorm.losses import Squared
 
-    X, y = design(rows, features_of(kernels), 0, outputs=OUTPUTS)
+    X, y = draw_design(rows, count_features(kernels), 0, outputs=OUTPUTS)
     weight, loss = np.full(rows, 1.0 / rows), Squared()
-    pool, made = pool_of(X, weight)
-    watched = Watched(pool, twin_of(X, weight) if twin else None)
+    pool, made = make_pool(X, weight)
+    watched = Watched(pool, make_reference(X, weight) if twin else None)
     y = (y - y.mean(axis=0)) / np.max(np.abs(y - y.mean(axis=0)))
     path = sparse_kernels.select(
         watched,
@@ -138,12 +140,12 @@ def rounds(kernels: int, rows: int, rule: str, number: int, *, twin: bool) -> di
     } | ({"different": len(watched.short), "short": watched.short} if twin else {})
 
 
-def pool_of(X: np.ndarray, weight: np.ndarray) -> tuple[Any, float]:
+def make_pool(X: np.ndarray, weight: np.ndarray) -> tuple[Any, float]:
     """Return the kernels with their stand-ins, as the estimators scan them; and the CPU seconds."""
     from mixnorm.pools import KernelPool
 
     def make() -> Any:
-        known = bank().fit(X)
+        known = make_bank().fit(X)
         grams = dataclasses.replace(known, memory=LITTLE).grams(partly=False)
         return KernelPool(grams, weight, known.sketch(weight, RANK), known.gram)
 
@@ -151,21 +153,21 @@ def pool_of(X: np.ndarray, weight: np.ndarray) -> tuple[Any, float]:
     return pool, cost.seconds
 
 
-def twin_of(X: np.ndarray, weight: np.ndarray) -> Any:
+def make_reference(X: np.ndarray, weight: np.ndarray) -> Any:
     """Return the same kernels without stand-ins: all are scored exactly in every scan."""
     from mixnorm.pools import KernelPool
 
-    known = bank().fit(X)
+    known = make_bank().fit(X)
     return KernelPool(known.grams(partly=False), weight, matrix=known.gram)
 
 
 # --- fits
 
 
-def in_table(learner: Learner, rows: Rows, limit: float) -> dict[str, Any]:
+def measure_in_table(learner: Learner, rows: Rows, limit: float) -> dict[str, Any]:
     """Return cost, kernels and held-out error of one method on one draw."""
-    model, found = costs(learner, rows, limit)
-    missed = error(np.asarray(model.predict(rows.X_test)), rows.y_test, learner.classes)
+    model, found = measure_costs(learner, rows, limit)
+    missed = measure_error(np.asarray(model.predict(rows.X_test)), rows.y_test, learner.classes)
     return found | {"used": model.kernels, "error": missed}
 
 
@@ -181,22 +183,22 @@ class Tuned:
         return self.learner.run(inputs, **self.chosen)
 
 
-def costs(
+def measure_costs(
     learner: Learner, rows: Rows, limit: float, *, tuned: bool = True
 ) -> tuple[Any, dict[str, Any]]:
     """Search by inner folds, and fit at least twice where that is quick; return model and cost."""
     _, loaded = measure_call(lambda: warm_up(learner, rows))
-    with limited(limit):
+    with limit_seconds(limit):
         inputs, made = measure_call(lambda: learner.convert(rows))
     peaks, chosen, searched = [made.total_bytes], {}, {}
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         if tuned:
-            with limited(limit):
+            with limit_seconds(limit):
                 chosen, cost = measure_call(lambda: learner.tune(inputs))
             peaks.append(cost.total_bytes)
-            searched = {"search_seconds": cost.seconds, "chosen": scalars(chosen)}
-        (model, first), later = calls(Tuned(learner, chosen), inputs, limit)
+            searched = {"search_seconds": cost.seconds, "chosen": select_scalars(chosen)}
+        (model, first), later = time_calls(Tuned(learner, chosen), inputs, limit)
     return model, searched | {
         "seconds": statistics.median(later) if later else first.seconds,
         "later_seconds": later,
@@ -209,7 +211,7 @@ def costs(
     }
 
 
-def scalars(chosen: dict[str, Any]) -> dict[str, Any]:
+def select_scalars(chosen: dict[str, Any]) -> dict[str, Any]:
     """Return what was chosen, less arrays."""
     return {name: value for name, value in chosen.items() if not isinstance(value, np.ndarray)}
 
@@ -225,28 +227,28 @@ def warm_up(learner: Learner, rows: Rows) -> None:
 # --- additive designs
 
 
-def additive(kernels: int, rows: int, seed: int, limit: float) -> dict[str, Any]:
+def measure_additive(kernels: int, rows: int, seed: int, limit: float) -> dict[str, Any]:
     """Return the first columns that our learner finds, and errors and searches beside others."""
     features, relevant = kernels // len(FEW_WIDTHS), ADDITIVE["relevant"]
-    X, y = design(rows, features, seed, relevant)
-    X_test, y_test = design(ADDITIVE["tested"], features, TEST_SEED + seed, relevant)
+    X, y = draw_design(rows, features, seed, relevant)
+    X_test, y_test = draw_design(ADDITIVE["tested"], features, TEST_SEED + seed, relevant)
     given = Rows(X, y, X_test, y_test)
     ours = Greedy(widths=FEW_WIDTHS)
     warm_up(ours, given)
-    with limited(limit):
+    with limit_seconds(limit):
         model, cost = measure_call(lambda: ours.run(given, **ours.tune(given)))
     columns = [int(kernel) // len(FEW_WIDTHS) for kernel in model.fitted.selected_kernels_]
     found = {
         "seconds": cost.seconds,
         "columns": list(dict.fromkeys(columns)),
         "used": len(columns),
-        "error": error(model.predict(X_test), y_test, classes=False),
+        "error": measure_error(model.predict(X_test), y_test, classes=False),
     }
     for name, peer in BESIDE.items():
         warm_up(peer, given)
-        with limited(limit):
+        with limit_seconds(limit):
             other, cost = measure_call(lambda peer=peer: peer.run(given, **peer.tune(given)))
-        found[f"{name}_error"] = error(other.predict(X_test), y_test, classes=False)
+        found[f"{name}_error"] = measure_error(other.predict(X_test), y_test, classes=False)
         found[f"{name}_seconds"] = cost.seconds
     return found
 

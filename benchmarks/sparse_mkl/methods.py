@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from benchmarks.mkl.data import Rows
-from benchmarks.mkl.methods import Method, himalaya_model
-from benchmarks.sparse_mkl.data import WIDTHS, bank, error, stack
+from benchmarks.mkl.methods import Method, make_himalaya
+from benchmarks.sparse_mkl.data import WIDTHS, compute_stack, make_bank, measure_error
 
 CHOSEN = 12  # kernels, or columns of a pipeline, where nothing was tuned
 ALPHA = 1e-4  # of our learners, where nothing was tuned
@@ -41,7 +41,7 @@ class Model:
     fitted: Any = None  # an estimator of ours
 
 
-def inner_folds(y: np.ndarray, classes: bool) -> list[tuple[np.ndarray, np.ndarray]]:
+def make_folds(y: np.ndarray, classes: bool) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return training and test rows of the folds that all methods choose their parameters by."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -65,9 +65,9 @@ class Learner(Method):
         """Choose parameters by the inner folds."""
         rows = inputs[0] if self.stored else inputs
         totals: dict[Any, float] = {}
-        for train, test in inner_folds(rows.y, self.classes):
+        for train, test in make_folds(rows.y, self.classes):
             for setting, found in self.on_fold(inputs, train, test):
-                missed = error(found, rows.y[test], self.classes)
+                missed = measure_error(found, rows.y[test], self.classes)
                 totals[setting] = totals.get(setting, 0.0) + missed
         return dict(min(totals, key=lambda setting: totals[setting]))
 
@@ -85,7 +85,7 @@ class Learner(Method):
 Setting = tuple[tuple[str, Any], ...]  # names and values, which can be the key of a dictionary
 
 
-def settings(**lists: Iterable[Any]) -> Iterator[Setting]:
+def list_settings(**lists: Iterable[Any]) -> Iterator[Setting]:
     """Yield all combinations of some lists of values."""
     for values in itertools.product(*lists.values()):
         yield tuple(zip(lists, values, strict=True))
@@ -116,7 +116,7 @@ class Greedy(Learner):
             self.settings.get("algorithm") == "l2"
         ):  # rounds are steps, of which kernels have several
             size = {"n_kernels": SIZES[-1], "n_steps": rounds}
-        return kind(bank(self.widths), alpha=alpha, **size, **self.settings)
+        return kind(make_bank(self.widths), alpha=alpha, **size, **self.settings)
 
     def on_fold(
         self, inputs: Rows, train: np.ndarray, test: np.ndarray
@@ -147,11 +147,11 @@ class Himalaya(Learner):
         importlib.import_module("himalaya.kernel_ridge")
 
     def convert(self, rows: Rows) -> Any:
-        return rows, stack(rows.X, rows.X)
+        return rows, compute_stack(rows.X, rows.X)
 
     def tune(self, inputs: Any) -> dict[str, Any]:
         rows, K = inputs
-        model = himalaya_model(rows.y, inner_folds(rows.y, self.classes))
+        model = make_himalaya(rows.y, make_folds(rows.y, self.classes))
         model.fit(K, rows.y[:, None])
         return {"weights": np.exp(model.deltas_[:, 0])}
 
@@ -167,7 +167,9 @@ class Himalaya(Learner):
 
         def predict(X: np.ndarray) -> np.ndarray:
             parts = (X[start : start + PART] for start in range(0, len(X), PART))
-            sums = (np.tensordot(weights[used], stack(part, rows.X, used), 1) for part in parts)
+            sums = (
+                np.tensordot(weights[used], compute_stack(part, rows.X, used), 1) for part in parts
+            )
             return np.asarray(model.predict(np.concatenate(list(sums))))
 
         return Model(predict, len(used))
@@ -191,7 +193,7 @@ class Easy(Learner):
         torch.set_num_threads(1)
 
     def convert(self, rows: Rows) -> Any:
-        return rows, stack(rows.X, rows.X)
+        return rows, compute_stack(rows.X, rows.X)
 
     def on_fold(
         self, inputs: Any, train: np.ndarray, test: np.ndarray
@@ -199,12 +201,12 @@ class Easy(Learner):
         rows, K = inputs
         own = K[:, train[:, None], train]
         for strength in LAMBDAS:
-            order = heaviest(own, rows.y[train], strength)
+            order = sort_kernels(own, rows.y[train], strength)
             for size in SIZES:
                 kept = np.sort(order[:size])
                 mean = np.mean(K[kept][:, :, train], axis=0)
                 for cost in COSTS:
-                    model = _svc(mean[train], rows.y[train], cost)
+                    model = _make_svc(mean[train], rows.y[train], cost)
                     setting = (("lam", strength), ("size", size), ("C", cost))
                     yield setting, model.predict(mean[test])
 
@@ -212,17 +214,17 @@ class Easy(Learner):
         self, inputs: Any, *, lam: float = LAMBDAS[0], size: int = CHOSEN, C: float = 10.0
     ) -> Model:
         rows, K = inputs
-        chosen = np.sort(heaviest(K, rows.y, lam)[:size])
-        model = _svc(np.mean(K[chosen], axis=0), rows.y, C)
+        chosen = np.sort(sort_kernels(K, rows.y, lam)[:size])
+        model = _make_svc(np.mean(K[chosen], axis=0), rows.y, C)
 
         def predict(X: np.ndarray) -> np.ndarray:
-            found: np.ndarray = model.predict(np.mean(stack(X, rows.X, chosen), axis=0))
+            found: np.ndarray = model.predict(np.mean(compute_stack(X, rows.X, chosen), axis=0))
             return found
 
         return Model(predict, len(chosen))
 
 
-def heaviest(K: np.ndarray, y: np.ndarray, strength: float) -> np.ndarray:
+def sort_kernels(K: np.ndarray, y: np.ndarray, strength: float) -> np.ndarray:
     """Return the kernels by EasyMKL's weights, the heaviest first."""
     import torch
     from MKLpy.algorithms import EasyMKL
@@ -237,7 +239,7 @@ def heaviest(K: np.ndarray, y: np.ndarray, strength: float) -> np.ndarray:
     return np.argsort(-total, kind="stable")
 
 
-def _svc(K: np.ndarray, y: np.ndarray, cost: float) -> Any:
+def _make_svc(K: np.ndarray, y: np.ndarray, cost: float) -> Any:
     from sklearn.svm import SVC
 
     return SVC(C=cost, kernel="precomputed").fit(K, y)
@@ -253,19 +255,19 @@ class Pipeline(Learner):
     def on_fold(
         self, inputs: Rows, train: np.ndarray, test: np.ndarray
     ) -> Iterator[tuple[Setting, np.ndarray]]:
-        X, order = self._scored(inputs.X[train], inputs.y[train])
+        X, order = self._score_columns(inputs.X[train], inputs.y[train])
         strength = {"alpha": RIDGES} if self.machine == "ridge" else {"C": COSTS}
-        for setting in settings(size=SIZES, gamma=GAMMAS, **strength):
+        for setting in list_settings(size=SIZES, gamma=GAMMAS, **strength):
             model = self._machine(X, order, inputs.y[train], **dict(setting))
             yield setting, model(inputs.X[test])
 
     def run(
         self, inputs: Rows, *, size: int = CHOSEN, gamma: float = 0.1, **strength: Any
     ) -> Model:
-        X, order = self._scored(inputs.X, inputs.y)
+        X, order = self._score_columns(inputs.X, inputs.y)
         return Model(self._machine(X, order, inputs.y, size=size, gamma=gamma, **strength), 1)
 
-    def _scored(self, X: np.ndarray, y: np.ndarray) -> tuple[Any, np.ndarray]:
+    def _score_columns(self, X: np.ndarray, y: np.ndarray) -> tuple[Any, np.ndarray]:
         """Return standardised columns with what standardises others, and the columns by score."""
         from sklearn import feature_selection
         from sklearn.preprocessing import StandardScaler
@@ -310,7 +312,7 @@ class Splines(Learner):
         )
 
     def tune(self, inputs: Rows) -> dict[str, Any]:
-        cut = inner_folds(inputs.y, self.classes)
+        cut = make_folds(inputs.y, self.classes)
         found = []
         for knots, beyond in itertools.product(self.knots, self.beyond):
             X = self._columns(knots, beyond).fit_transform(inputs.X)
@@ -404,7 +406,7 @@ METHODS: dict[str, Learner] = {
 }
 
 
-def features_of(kernels: int) -> int:
+def count_features(kernels: int) -> int:
     """Return how many columns have so many kernels."""
     features, rest = divmod(kernels, len(WIDTHS))
     if rest or not features:

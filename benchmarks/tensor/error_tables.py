@@ -11,7 +11,7 @@ from rich.table import Table
 
 from benchmarks.harness.bar import Check
 from benchmarks.harness.jobs import Record
-from benchmarks.harness.terminal import new_table, status
+from benchmarks.harness.terminal import describe_status, make_table
 from benchmarks.mkl_table1.report import Figure
 from benchmarks.tensor.models import DEGREES, MODELS
 from benchmarks.tensor.paper import PAPER, PROTOTYPE, SPLITS
@@ -40,7 +40,7 @@ class Results:
     def of(cls, target: str, found: Found, data: str = DATA) -> Results:
         """Sort the records of the part."""
         groups: dict[Key, dict[int, Record]] = {}
-        for record in _part(found, data):
+        for record in _select_part(found, data):
             if record["status"] == "ok":
                 key = (record["model"], record["degree"])
                 groups.setdefault(key, {})[record["seed"]] = record[target]
@@ -66,23 +66,23 @@ class Results:
 # --- tables
 
 
-def tables(found: Found, data: str = DATA) -> Iterator[Table]:
+def make_tables(found: Found, data: str = DATA) -> Iterator[Table]:
     """Yield a table for each target, and one of what has no figures."""
     for target in TARGETS:
         results = Results.of(target, found, data)
         if results.records:
-            yield target_table(data, results)
-    rest = [record for record in _part(found, data) if record["status"] != "ok"]
+            yield make_target_table(data, results)
+    rest = [record for record in _select_part(found, data) if record["status"] != "ok"]
     if rest:
-        yield trouble_table(rest)
+        yield make_trouble_table(rest)
 
 
-def target_table(data: str, results: Results) -> Table:
+def make_target_table(data: str, results: Results) -> Table:
     """Return the errors of every model, beside the prototype's; the paper's are of raw targets."""
     columns = ("splits", "mean", "median", "less ridge", "count", "CPU s")
     told = ("prototype", "paper") if results.target == "raw" else ("prototype",)
     title = f"Tables 3 and 4, {data}: test errors, {TARGETS[results.target]}"
-    table = new_table(title, *columns, *(told if data == DATA else ()))
+    table = make_table(title, *columns, *(told if data == DATA else ()))
     table.caption_justify = "left"
     table.caption = (
         "± standard error over splits. less ridge: of the same degree, split by split (without "
@@ -92,21 +92,21 @@ def target_table(data: str, results: Results) -> Table:
     keys = list(results.records)
     for key, later in zip(keys, [*keys[1:], ("", 0)], strict=True):
         last = key[0] != later[0] and key[0] in DEGREES
-        cells = _cells(results, key)[: len(table.columns) - 1]
+        cells = _format_cells(results, key)[: len(table.columns) - 1]
         table.add_row(name_model(key, results.target), *cells, end_section=last)
     return table
 
 
-def _cells(results: Results, key: Key) -> tuple[str, ...]:
+def _format_cells(results: Results, key: Key) -> tuple[str, ...]:
     values, counts = results.values(key), results.values(key, "count")
     rival = ("ridge", key[1] or 1)
     less = results.less(key, rival) if key != rival else np.zeros(0)
     told = PROTOTYPE.get((results.target, *key))
     return (
         str(len(values)),
-        text(Figure.of(np.array(values))),
+        format_figure(Figure.of(np.array(values))),
         f"{statistics.median(values):.0f}",
-        text(Figure.of(less), "+") if len(less) else "",
+        format_figure(Figure.of(less), "+") if len(less) else "",
         f"{statistics.mean(counts):.1f}" if counts else "",
         f"{statistics.mean(results.values(key, 'seconds')):.2g}",
         "" if told is None else f"{told.mean:.0f}" + (f"/{told.median:.0f}" if told.median else ""),
@@ -114,12 +114,12 @@ def _cells(results: Results, key: Key) -> tuple[str, ...]:
     )
 
 
-def trouble_table(records: list[Record]) -> Table:
+def make_trouble_table(records: list[Record]) -> Table:
     """Return what has no figures."""
-    table = new_table("Without figures", "split", "why")
+    table = make_table("Without figures", "split", "why")
     for record in records:
         key = name_model((record["model"], record["degree"]))
-        table.add_row(key, str(record["seed"]), status(record))
+        table.add_row(key, str(record["seed"]), describe_status(record))
     return table
 
 
@@ -130,7 +130,7 @@ def name_model(key: Key, target: str = "") -> str:
     return f"{key[0]}, degree {key[1]}" if key[1] else key[0]
 
 
-def text(figure: Figure, sign: str = "") -> str:
+def format_figure(figure: Figure, sign: str = "") -> str:
     """Return mean and standard error without decimals."""
     return f"{figure.mean:{sign}.0f}" + (f" ± {figure.error:.0f}" if figure.sure else "")
 
@@ -138,25 +138,25 @@ def text(figure: Figure, sign: str = "") -> str:
 # --- the bar
 
 
-def checks(found: Found) -> Iterator[Check]:
+def check_bar(found: Found) -> Iterator[Check]:
     """Check the figures against the prototype's, and what centring does, split by split."""
     some = {key: record for key, record in found.items() if record.get("seed", 0) < SPLITS}
     raw, centred = (Results.of(target, some) for target in TARGETS)
     for results in (raw, centred):
         for model in MODELS:
-            yield _same(results, model)
-        yield _counts(results)
+            yield _check_same(results, model)
+        yield _check_counts(results)
     for model in (EXACT, "ridge"):
-        yield _grows(raw, model)
-        yield _calmer(raw, centred, model)
-        yield _flat(centred, model)
+        yield _check_growth(raw, model)
+        yield _check_centred_growth(raw, centred, model)
+        yield _check_flat(centred, model)
 
 
 def _list_keys(target: str, model: str) -> list[Key]:
     return [(m, degree) for t, m, degree in PROTOTYPE if (t, m) == (target, model)]
 
 
-def _same(results: Results, model: str) -> Check:
+def _check_same(results: Results, model: str) -> Check:
     """Check means; of the exact model to a percent, medians too, else within a standard error."""
     keys, exact = _list_keys(results.target, model), model == EXACT
     name = f"{results.target}: {name_model((model, 0), results.target)}"
@@ -181,7 +181,7 @@ def _same(results: Results, model: str) -> Check:
     return Check("tables", name, asked, found, passed)
 
 
-def _counts(results: Results) -> Check:
+def _check_counts(results: Results) -> Check:
     """Check the numbers of weights that matter, which the prototype has rounded."""
     keys = _list_keys(results.target, EXACT)
     name, asked = f"{results.target}: {EXACT}, weights far out", "prototype ± 1 % ± 0.5"
@@ -194,7 +194,7 @@ def _counts(results: Results) -> Check:
     return Check("tables", name, asked, shown, near if results.whole(*keys) else None)
 
 
-def _grows(raw: Results, model: str) -> Check:
+def _check_growth(raw: Results, model: str) -> Check:
     low, high = (model, 1), (model, 4)
     name = f"raw: {model}, degree 4 less 1"
     asked = f"> 0 in {MOST_SPLITS} of {SPLITS}"
@@ -202,13 +202,13 @@ def _grows(raw: Results, model: str) -> Check:
     if not len(growth):
         return Check("tables", name, asked)
     above = int(np.sum(growth > 0))
-    found = f"{above} of {len(growth)}; {text(Figure.of(growth), '+')}"
+    found = f"{above} of {len(growth)}; {format_figure(Figure.of(growth), '+')}"
     return Check(
         "tables", name, asked, found, above >= MOST_SPLITS if raw.whole(low, high) else None
     )
 
 
-def _calmer(raw: Results, centred: Results, model: str) -> Check:
+def _check_centred_growth(raw: Results, centred: Results, model: str) -> Check:
     low, high = (model, 1), (model, 4)
     name = f"centred: {model}, degree 4 less 1"
     asked = f"<= {SHARE:g} raw's in {MOST_SPLITS} of {SPLITS}"
@@ -216,12 +216,12 @@ def _calmer(raw: Results, centred: Results, model: str) -> Check:
     if not len(after) or len(after) != len(before):
         return Check("tables", name, asked)
     small = int(np.sum(after <= SHARE * before))
-    found = f"{small} of {len(after)}; {text(Figure.of(after), '+')}"
+    found = f"{small} of {len(after)}; {format_figure(Figure.of(after), '+')}"
     passed = small >= MOST_SPLITS if centred.whole(low, high) else None
     return Check("tables", name, asked, found, passed)
 
 
-def _flat(centred: Results, model: str) -> Check:
+def _check_flat(centred: Results, model: str) -> Check:
     low, high = (model, 2), (model, 4)
     name, asked = f"centred: {model}, degree 4 less 2", f"<= {ERRORS:g} s.e."
     growth = centred.less(high, low)
@@ -229,8 +229,8 @@ def _flat(centred: Results, model: str) -> Check:
         return Check("tables", name, asked)
     figure = Figure.of(growth)
     passed = figure.mean <= ERRORS * figure.error if centred.whole(low, high) else None
-    return Check("tables", name, asked, text(figure, "+"), passed)
+    return Check("tables", name, asked, format_figure(figure, "+"), passed)
 
 
-def _part(found: Found, data: str) -> Iterator[Record]:
+def _select_part(found: Found, data: str) -> Iterator[Record]:
     return (r for r in found.values() if (r["part"], r.get("data")) == ("tables", data))

@@ -46,7 +46,7 @@ class Point:
         return Point(ahead, self.scores + share * (self.scores - other.scores))
 
 
-def cube_root(v: np.ndarray, step: float) -> np.ndarray:
+def solve_cubic(v: np.ndarray, step: float) -> np.ndarray:
     r"""Return the root of :math:`t^3 + \lambda t = v`; the proximal step to ``v`` is its cube."""
     h = math.sqrt(step / 3.0)
     t = v * (0.5 / h**3)
@@ -75,11 +75,11 @@ class Primal:
         value = 0.5 * self.gamma * float(left @ left) + 0.75 * float(fourth @ fourth)
         norm, size = float(square @ square), float(alpha @ alpha) / self.gamma
         reach = float(self.y @ alpha)
-        t = float(cube_root(np.array([reach / norm]), size / norm)[0])
+        t = float(solve_cubic(np.array([reach / norm]), size / norm)[0])
         dual = 0.25 * norm * t**4 - reach * t + 0.5 * size * t**2
         return Solved(self.gamma, value, value + dual, 0)
 
-    def solved(self, at: Point, lead: Point, tol: float) -> tuple[Point, Solved]:
+    def solve(self, at: Point, lead: Point, tol: float) -> tuple[Point, Solved]:
         """Take accelerated steps from a point, the first from ``lead``, until the gap is small.
 
         Acceleration starts again where a step goes against the last move.
@@ -90,7 +90,7 @@ class Primal:
             u = alpha @ self.F
             root = self.step * u
             root += lead.w
-            root = cube_root(root, self.step)
+            root = solve_cubic(root, self.step)
             w = root * root * root  # not a power: NumPy's is ten times slower
             new = Point(w, self.F @ w)
             if count % EVERY == 0:
@@ -104,7 +104,7 @@ class Primal:
             theta, count = later, count + 1
 
 
-def fista_path(
+def run_fista(
     F: np.ndarray, y: np.ndarray, gammas: Sequence[float], tol: float, *, extrapolate: bool
 ) -> Iterator[Solved]:
     """Yield what is found for each ``gamma``, each from where the last one ended.
@@ -118,5 +118,5 @@ def fista_path(
         start = at.beyond(before, 1.0) if extrapolate else at
         problem = Primal(F, y, float(gamma), 1.0 / (float(gamma) * largest))
         before = at
-        at, found = problem.solved(at, start, tol)
+        at, found = problem.solve(at, start, tol)
         yield found

@@ -20,17 +20,17 @@ SHORTEST = 1e-10  # step length at which the line search gives up
 MOST_STEPS = 200  # for one gamma
 
 
-def of_features(F: np.ndarray) -> Matrix:
+def apply_features(F: np.ndarray) -> Matrix:
     """Return the function that computes ``V(alpha)`` from features, one in each column."""
     return lambda alpha: np.asarray((F * (alpha @ F) ** 2) @ F.T)
 
 
-def of_tensor(K: np.ndarray) -> Matrix:
+def apply_tensor(K: np.ndarray) -> Matrix:
     """Return the function that computes ``V(alpha)`` from the kernel of pairs of rows."""
     return lambda alpha: (K @ np.outer(alpha, alpha).ravel()).reshape(len(alpha), len(alpha))
 
 
-def newton_path(
+def run_newton(
     matrix: Matrix, y: np.ndarray, gammas: Sequence[float], tol: float
 ) -> Iterator[Solved]:
     """Yield what is found for each ``gamma``; each starts from the solution of the previous one."""

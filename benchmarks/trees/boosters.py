@@ -79,7 +79,7 @@ class _LightGBM(Booster):
             lines = dict(line.split("=", 1) for line in part.splitlines() if "=" in line)
             children = (lines.get(f"{side}_child", "") for side in ("left", "right"))
             sides = [[int(child) for child in text.split()] for text in children]
-            depths.append(leaf_depths(*sides))
+            depths.append(compute_leaf_depths(*sides))
         return model.predict(X, pred_leaf=True), depths
 
 
@@ -108,14 +108,16 @@ class _XGBoost(Booster):
 
         booster = model.get_booster()
         stored = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]
-        depths = [node_depths(t["left_children"], t["right_children"]) for t in stored["trees"]]
+        depths = [
+            compute_node_depths(t["left_children"], t["right_children"]) for t in stored["trees"]
+        ]
         return booster.predict(DMatrix(X), pred_leaf=True).reshape(len(X), -1).astype(int), depths
 
 
 BOOSTERS: dict[str, Booster] = {"lightgbm": _LightGBM(), "xgboost": _XGBoost()}
 
 
-def leaf_depths(left: Sequence[int], right: Sequence[int]) -> np.ndarray:
+def compute_leaf_depths(left: Sequence[int], right: Sequence[int]) -> np.ndarray:
     """Return the depth of each leaf: a negative child is leaf ``-1 - child``, others are nodes.
 
     Nodes come before their children. A tree without nodes is one leaf, of depth 0.
@@ -130,7 +132,7 @@ def leaf_depths(left: Sequence[int], right: Sequence[int]) -> np.ndarray:
     return np.asarray(leaves)
 
 
-def node_depths(left: Iterable[int], right: Iterable[int]) -> np.ndarray:
+def compute_node_depths(left: Iterable[int], right: Iterable[int]) -> np.ndarray:
     """Return the depth of each node; a leaf has children of -1. Nodes precede their children."""
     pairs = list(zip(left, right, strict=True))
     depths = [0] * len(pairs)
