@@ -57,8 +57,8 @@ class Boosted(Method):
         return multiply_columns(X) if self.expand else X
 
     def most(self, X: Matrix) -> int:
-        pairs: int = X.shape[1] * (X.shape[1] - 1) // 2  # the number of products; there are more
-        stumps return pairs
+        pairs: int = X.shape[1] * (X.shape[1] - 1) // 2  # of products; there are more stumps
+        return pairs
 
     def points(self, fitted: Any, size: int) -> Sequence[Point]:
         rounds = np.asarray(fitted.path_["seconds"], dtype=float)

@@ -1,7 +1,7 @@
 """The measuring process of ``benchmarks.sparse_mkl``: one order.
 
-``python -m benchmarks.sparse_mkl.child ORDER``; ORDER is JSON with part, kernels, rows, method and
-limit, and draw or rounds. The last line of the output is JSON.
+In ``python -m benchmarks.sparse_mkl.child ORDER``, ORDER is JSON with part, kernels, rows, method
+and limit, and with draw or rounds. The last line of the output is JSON.
 """
 
 from __future__ import annotations
@@ -42,30 +42,30 @@ from benchmarks.sparse_mkl.methods import (
     count_features,
 )
 
-FEW = (60, 5)  # rows and columns of the call that loads and compiles
+FEW = (60, 5)  # rows and columns of a first call, which loads and compiles
 RANK = 64  # of the stand-ins: the estimators' default
-LITTLE = 2**27  # bytes for kernels that are computed at use, as the estimators have it
-ALGORITHMS = {"functional": "gomp", "empirical": "l2"}  # of each rule
+LITTLE = 2**27  # bytes for kernels that are computed when used: the estimators' default
+ALGORITHMS = {"functional": "gomp", "empirical": "l2"}  # by rule
 ADDITIVE = {"relevant": 4, "tested": 2_000}
-BESIDE = {"boosting": Boosting(), "splines": Splines()}  # peers on additive designs
+BESIDE = {"boosting": Boosting(), "splines": Splines()}  # others on additive designs
 
 
 class Watched:
-    """A pool that notes what scans take, and whether a slow twin finds the same kernel."""
+    """A pool that times its scans, and checks them against a slow twin without stand-ins."""
 
     def __init__(self, pool: Any, twin: Any = None) -> None:
         self.pool, self.twin = pool, twin
         self.seconds: list[float] = []
         self.wall: list[float] = []
         self.exact: list[int] = []
-        #: How far the kernel found is below the best one, in parts of that, where they differ.
+        #: Relative differences between the best score and that of the kernel found, if not 0.
         self.short: list[float] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.pool, name)
 
     def top(self, residual: Any, rule: str, m: int, exclude: Any) -> Any:
-        """Return what the pool finds."""
+        """Return what the pool finds, and record time and agreement."""
         scored, wall, cpu = self.pool.n_exact, time.perf_counter(), read_cpu_seconds()
         found = self.pool.top(residual, rule, m, exclude)
         self.seconds.append(read_cpu_seconds() - cpu)
@@ -80,7 +80,7 @@ class Watched:
 
 
 def measure(part: str, kernels: int, rows: int, method: str, **order: Any) -> dict[str, Any]:
-    """Return what one order asks for; calls that take longer than the limit are stopped."""
+    """Carry out one order; calls that exceed the limit are stopped."""
     limit = order["limit"]
     try:
         if part in ("scan", "agree"):
@@ -106,7 +106,7 @@ def measure(part: str, kernels: int, rows: int, method: str, **order: Any) -> di
 def measure_rounds(
     kernels: int, rows: int, rule: str, number: int, *, twin: bool
 ) -> dict[str, Any]:
-    """Choose kernels for several outputs by one rule, and return what the scans took."""
+    """Choose kernels for several outputs by one rule, and return the times of the scans."""
     from mixnorm.engines import sparse_kernels
     from mixnorm.losses import Squared
 
@@ -141,7 +141,7 @@ def measure_rounds(
 
 
 def make_pool(X: np.ndarray, weight: np.ndarray) -> tuple[Any, float]:
-    """Return the kernels with their stand-ins, as the estimators scan them; and the CPU seconds."""
+    """Return the pool of kernels with stand-ins, as in the estimators, and its CPU seconds."""
     from mixnorm.pools import KernelPool
 
     def make() -> Any:
@@ -154,7 +154,7 @@ def make_pool(X: np.ndarray, weight: np.ndarray) -> tuple[Any, float]:
 
 
 def make_reference(X: np.ndarray, weight: np.ndarray) -> Any:
-    """Return the same kernels without stand-ins: all are scored exactly in every scan."""
+    """Return the pool without stand-ins, which scores all kernels exactly in every scan."""
     from mixnorm.pools import KernelPool
 
     known = make_bank().fit(X)
@@ -165,7 +165,7 @@ def make_reference(X: np.ndarray, weight: np.ndarray) -> Any:
 
 
 def measure_in_table(learner: Learner, rows: Rows, limit: float) -> dict[str, Any]:
-    """Return cost, kernels and held-out error of one method on one draw."""
+    """Return cost, number of kernels and held-out error of one method on one draw."""
     model, found = measure_costs(learner, rows, limit)
     missed = measure_error(np.asarray(model.predict(rows.X_test)), rows.y_test, learner.classes)
     return found | {"used": model.kernels, "error": missed}
@@ -173,7 +173,7 @@ def measure_in_table(learner: Learner, rows: Rows, limit: float) -> dict[str, An
 
 @dataclasses.dataclass(frozen=True)
 class Tuned:
-    """A learner with what was chosen for it."""
+    """A learner with its chosen parameters."""
 
     learner: Learner
     chosen: dict[str, Any]
@@ -186,7 +186,7 @@ class Tuned:
 def measure_costs(
     learner: Learner, rows: Rows, limit: float, *, tuned: bool = True
 ) -> tuple[Any, dict[str, Any]]:
-    """Search by inner folds, and fit at least twice where that is quick; return model and cost."""
+    """Search by inner folds, and fit at least twice if that is quick; return model and cost."""
     _, loaded = measure_call(lambda: warm_up(learner, rows))
     with limit_seconds(limit):
         inputs, made = measure_call(lambda: learner.convert(rows))
@@ -203,7 +203,7 @@ def measure_costs(
         "seconds": statistics.median(later) if later else first.seconds,
         "later_seconds": later,
         "wall_seconds": first.wall,
-        # Kernels that are not stored are computed in every fit, and counted there.
+        # Kernels that are not stored are computed in every fit, and count there.
         "made_seconds": made.seconds if learner.stored else 0.0,
         "extra_seconds": loaded.seconds + max(0.0, first.seconds - (later or [first.seconds])[0]),
         "peak_bytes": max(*peaks, first.total_bytes),
@@ -212,12 +212,12 @@ def measure_costs(
 
 
 def select_scalars(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return what was chosen, less arrays."""
+    """Return the chosen parameters without arrays."""
     return {name: value for name, value in chosen.items() if not isinstance(value, np.ndarray)}
 
 
 def warm_up(learner: Learner, rows: Rows) -> None:
-    """Import, load and compile the code of a call."""
+    """Make a small call, which imports and compiles code."""
     n, d = FEW
     X, y = rows.X[:n, :d], rows.y[:n]
     learner.setup()
@@ -228,7 +228,7 @@ def warm_up(learner: Learner, rows: Rows) -> None:
 
 
 def measure_additive(kernels: int, rows: int, seed: int, limit: float) -> dict[str, Any]:
-    """Return the first columns that our learner finds, and errors and searches beside others."""
+    """Return the first columns that our learner finds, and the errors and times of all methods."""
     features, relevant = kernels // len(FEW_WIDTHS), ADDITIVE["relevant"]
     X, y = draw_design(rows, features, seed, relevant)
     X_test, y_test = draw_design(ADDITIVE["tested"], features, TEST_SEED + seed, relevant)

@@ -22,7 +22,7 @@ from benchmarks.sparse_mkl.methods import METHODS, count_features
 from benchmarks.sparse_mkl.report import RULES, check_bar, describe_status, make_tables
 
 PARTS = ("scan", "agree", "fit", "table", "additive")
-# Seconds of a clock, times the limit and added, for all calls of a method.
+# The wall-clock limit of a method is PATIENCE * limit + ADDED seconds.
 PATIENCE, ADDED = 4.0, 300.0
 A_DAY = 86_400.0  # for the slow twin, which has no limit
 
@@ -66,7 +66,7 @@ QUICK = Plan(
 
 
 def parse_size(text: str) -> Size:
-    """Return the numbers of kernels and rows that a text such as ``500x1000`` tells."""
+    """Return the numbers of kernels and rows in a text such as ``500x1000``."""
     try:
         kernels, rows = (int(part) for part in text.split("x"))
         count_features(kernels)
@@ -78,7 +78,7 @@ def parse_size(text: str) -> Size:
 
 
 def parse_sizes(text: str) -> tuple[Size, ...]:
-    """Return sizes that are separated by commas."""
+    """Return the sizes in a text, which commas separate."""
     return tuple(parse_size(part) for part in parse_names(text))
 
 
@@ -102,7 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--agree", type=parse_size, help="of agree; 5000x2000 takes hours (default: 1000x500)")
     add("--rounds", type=int, help="of agree (default: 100)")
     add("--seeds", type=int, help="of additive (default: 20)")
-    add("--quick", action="store_true", help="small sizes in all parts, which decide nothing")
+    add("--quick", action="store_true", help="small sizes, which do not count for the bar")
     add("--stack", type=float, default=4.0, help="most GiB of stored kernels (default: 4)")
     add(
         "--limit",
@@ -124,7 +124,7 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
-    """Measure what is not in the store."""
+    """Measure the orders that are not in the store."""
     for order in list_orders(args):
         key = "/".join(str(value) for value in order.values())
         found = store.content.get("sparse-mkl", {})
@@ -136,7 +136,7 @@ def run(args: argparse.Namespace, store: Store, console: Console) -> None:
 
 
 def list_orders(args: argparse.Namespace) -> Iterator[Record]:
-    """Yield what the measuring processes are to do."""
+    """Yield the orders for the measuring processes."""
     plan = QUICK if args.quick else WHOLE
     if "scan" in args.part:
         for rule in RULES:
@@ -162,7 +162,7 @@ def _make_order(part: str, each: Size, method: str, **more: Any) -> Record:
 
 
 def measure(order: Record, limit: float, room: float) -> Record:
-    """Carry out one order in a process of its own; ``status`` says whether there are figures."""
+    """Carry out one order in its own process; ``status`` is "ok" if the record has figures."""
     if order["part"] == "table":
         method = METHODS[order["method"]]
         if not method.available():
@@ -182,7 +182,7 @@ def measure(order: Record, limit: float, room: float) -> Record:
 
 
 def describe(record: Record) -> str:
-    """One line about a finished method."""
+    """Return one line about a finished method."""
     if record["status"] == "failed":
         return describe_failure(record)
     if record["status"] != "ok":
@@ -196,7 +196,7 @@ def describe(record: Record) -> str:
 
 
 def report(store: Store, console: Console) -> bool:
-    """Print all tables, keep the summary; whether a measured figure misses the bar."""
+    """Print all tables and store the summary; return whether a figure misses the bar."""
     found = store.content.get("sparse-mkl", {})
     for table in make_tables(found):
         console.print(table)

@@ -1,8 +1,8 @@
 """The methods of the table of ``benchmarks.sparse_mkl``, from rows to a model.
 
-Each chooses its parameters by the same inner folds (``tune``), and is fitted with what was chosen
-(``run``); both are timed. Learners that take kernels are given all of them, computed by
-``convert``: that is timed apart.
+Each chooses its parameters by the same inner folds (``tune``), and is then fitted with them
+(``run``). Both are timed. ``convert`` computes all kernels for learners that take kernels; it is
+timed separately.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from benchmarks.mkl.data import Rows
 from benchmarks.mkl.methods import Method, make_himalaya
 from benchmarks.sparse_mkl.data import WIDTHS, compute_stack, make_bank, measure_error
 
-CHOSEN = 12  # kernels, or columns of a pipeline, where nothing was tuned
-ALPHA = 1e-4  # of our learners, where nothing was tuned
+CHOSEN = 12  # kernels, or columns of a pipeline, without tuning
+ALPHA = 1e-4  # of our learners, without tuning
 FOLDS = 3  # of every search
 PART = 50  # test rows whose kernels are computed at a time
-# What is searched over, the strongest penalty first: of equal scores the first is taken.
+# Grids, with the strongest penalty first, because the first of equal scores wins.
 SIZES = (4, 8, 16)  # columns or kernels
 ALPHAS = tuple(10.0**power for power in range(-1, -7, -1))
 L1_ALPHAS = tuple(float(value) for value in np.geomspace(0.1, 0.001, 6))
@@ -34,7 +34,7 @@ DEPTHS, TREES = (1, 2, 3), 300
 
 @dataclass(frozen=True)
 class Model:
-    """A fitted learner: how it predicts, and the kernels or columns it uses (None: not counted)."""
+    """A fitted learner: its predictor and its number of kernels or columns (None: unknown)."""
 
     predict: Any
     kernels: int | None = None
@@ -42,7 +42,7 @@ class Model:
 
 
 def make_folds(y: np.ndarray, classes: bool) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return training and test rows of the folds that all methods choose their parameters by."""
+    """Return training and test rows of the folds by which all methods choose parameters."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
     kind = StratifiedKFold if classes else KFold
@@ -51,14 +51,14 @@ def make_folds(y: np.ndarray, classes: bool) -> list[tuple[np.ndarray, np.ndarra
 
 @dataclass(frozen=True)
 class Learner(Method):
-    """Base of the methods of the table: rows in place of kernels, a model in place of labels."""
+    """Base of the methods of the table, which go from rows to a model."""
 
     stored: ClassVar[bool] = False  # whether all kernels are held in memory
 
     classes: bool = False  # learns labels, not values
 
     def convert(self, rows: Rows) -> Any:
-        """Give rows the form that the library takes."""
+        """Return rows in the form that the library takes."""
         return rows
 
     def tune(self, inputs: Any) -> dict[str, Any]:
@@ -74,15 +74,15 @@ class Learner(Method):
     def on_fold(
         self, inputs: Any, train: np.ndarray, test: np.ndarray
     ) -> Iterator[tuple[Setting, np.ndarray]]:
-        """Yield each setting with its predictions of the rows of a fold."""
+        """Yield each setting with its predictions on a fold."""
         raise NotImplementedError
 
     def run(self, inputs: Any, **chosen: Any) -> Model:
-        """Fit with what was chosen."""
+        """Fit with the chosen parameters."""
         raise NotImplementedError
 
 
-Setting = tuple[tuple[str, Any], ...]  # names and values, which can be the key of a dictionary
+Setting = tuple[tuple[str, Any], ...]  # names and values, hashable
 
 
 def list_settings(**lists: Iterable[Any]) -> Iterator[Setting]:
@@ -93,9 +93,9 @@ def list_settings(**lists: Iterable[Any]) -> Iterator[Setting]:
 
 @dataclass(frozen=True)
 class Greedy(Learner):
-    """One of our learners of a few kernels, on the bank of all widths on every column.
+    """One of our learners of a few kernels, with the bank of all widths on every column.
 
-    ``alpha`` and the number of rounds are chosen together: one path has all numbers of rounds.
+    ``alpha`` and the number of rounds are chosen together, because one path has all rounds.
     """
 
     needs: ClassVar[str] = "mixnorm"
@@ -107,14 +107,12 @@ class Greedy(Learner):
     settings: dict[str, Any] = field(default_factory=dict)
 
     def model(self, alpha: float, rounds: int) -> Any:
-        """Return a learner of so many rounds."""
+        """Return a learner with a number of rounds."""
         import mixnorm
 
         kind = mixnorm.GreedyMKLClassifier if self.classes else mixnorm.GreedyMKLRegressor
         size = {"n_kernels": rounds}
-        if (
-            self.settings.get("algorithm") == "l2"
-        ):  # rounds are steps, of which kernels have several
+        if self.settings.get("algorithm") == "l2":  # rounds are steps; a kernel can have several
             size = {"n_kernels": SIZES[-1], "n_steps": rounds}
         return kind(make_bank(self.widths), alpha=alpha, **size, **self.settings)
 
@@ -137,7 +135,7 @@ class Greedy(Learner):
 class Himalaya(Learner):
     """himalaya's random search: 20 draws of the weights of all kernels, ten penalties.
 
-    One fit is its kernel ridge regression on the sum of the kernels with weights that are known.
+    A single fit is its kernel ridge regression on the sum of the kernels with known weights.
     """
 
     needs: ClassVar[str] = "himalaya"
@@ -161,7 +159,7 @@ class Himalaya(Learner):
         rows, K = inputs
         weights = np.ones(len(K)) if weights is None else weights
         used = np.flatnonzero(weights)
-        # The weights are over the penalty, which is then one.
+        # The weights are divided by the penalty, which is then one.
         model = KernelRidge(alpha=1.0, kernel="precomputed", fit_intercept=True)
         model.fit(np.tensordot(weights, K, axes=1), rows.y)
 
@@ -177,10 +175,10 @@ class Himalaya(Learner):
 
 @dataclass(frozen=True)
 class Easy(Learner):
-    """EasyMKL's weights of all kernels, one class against the rest; an ``SVC`` on the heaviest.
+    """EasyMKL's kernel weights, one class against the rest, and an ``SVC`` on the heaviest.
 
-    The heaviest are those whose weights, added up over the classes, are largest; the machine has
-    their average.
+    The heaviest kernels have the largest weights summed over classes. The machine uses their
+    average.
     """
 
     needs: ClassVar[str] = "MKLpy"
@@ -225,7 +223,7 @@ class Easy(Learner):
 
 
 def sort_kernels(K: np.ndarray, y: np.ndarray, strength: float) -> np.ndarray:
-    """Return the kernels by EasyMKL's weights, the heaviest first."""
+    """Return the kernels in order of EasyMKL's weights, the heaviest first."""
     import torch
     from MKLpy.algorithms import EasyMKL
     from sklearn.svm import SVC
@@ -247,7 +245,7 @@ def _make_svc(K: np.ndarray, y: np.ndarray, cost: float) -> Any:
 
 @dataclass(frozen=True)
 class Pipeline(Learner):
-    """scikit-learn: columns chosen by a score of each, then a machine with one Gaussian kernel."""
+    """scikit-learn: columns with the best scores, then a machine with one Gaussian kernel."""
 
     score: str = "f_regression"
     machine: str = "ridge"
@@ -268,7 +266,7 @@ class Pipeline(Learner):
         return Model(self._machine(X, order, inputs.y, size=size, gamma=gamma, **strength), 1)
 
     def _score_columns(self, X: np.ndarray, y: np.ndarray) -> tuple[Any, np.ndarray]:
-        """Return standardised columns with what standardises others, and the columns by score."""
+        """Return standardised columns with their scaler, and the columns in order of score."""
         from sklearn import feature_selection
         from sklearn.preprocessing import StandardScaler
 
@@ -280,14 +278,14 @@ class Pipeline(Learner):
     def _machine(
         self, given: Any, order: np.ndarray, y: np.ndarray, *, size: int, gamma: float, **more: Any
     ) -> Any:
-        """Return how the machine on the best columns predicts."""
+        """Return the predictor of the machine on the best columns."""
         from sklearn.kernel_ridge import KernelRidge
         from sklearn.svm import SVC, SVR
 
         scaler, X = given
         best = order[:size]
         made = {"ridge": KernelRidge, "svr": SVR, "svc": SVC}[self.machine]
-        # Kernel ridge has no intercept: its targets are centred.
+        # Kernel ridge has no intercept, so its targets are centred.
         centre = float(np.mean(y)) if self.machine == "ridge" else 0
         model = made(kernel="rbf", gamma=gamma, **more).fit(X[:, best], y - centre)
         return lambda new: model.predict(scaler.transform(new)[:, best]) + centre
@@ -295,9 +293,9 @@ class Pipeline(Learner):
 
 @dataclass(frozen=True)
 class Splines(Learner):
-    """scikit-learn's B-splines of every column, and a lasso or l1 logistic regression on them.
+    """A lasso or an l1 logistic regression on scikit-learn's B-splines of every column.
 
-    The penalty is chosen along its path for each number of knots and way beyond the last knot.
+    The penalty is chosen along its path for each number of knots and each kind of extrapolation.
     """
 
     knots: tuple[int, ...] = (5, 8, 12)
@@ -321,7 +319,7 @@ class Splines(Learner):
         return min(found, key=lambda one: one[0])[1]
 
     def _path(self, X: np.ndarray, y: np.ndarray, cut: Sequence[Any]) -> tuple[float, float]:
-        """Return the least error on the folds, and the penalty that has it."""
+        """Return the smallest error on the folds, and its penalty."""
         from sklearn.linear_model import LassoCV, LogisticRegressionCV
 
         if not self.classes:
@@ -365,7 +363,7 @@ SAGA: dict[str, Any] = {"solver": "saga", "max_iter": 500, "tol": 1e-3, "random_
 
 @dataclass(frozen=True)
 class Boosting(Learner):
-    """scikit-learn's gradient boosting; depth and number of trees are chosen together."""
+    """scikit-learn's gradient boosting, with depth and number of trees chosen together."""
 
     def _model(self, depth: int, trees: int) -> Any:
         from sklearn import ensemble
@@ -407,7 +405,7 @@ METHODS: dict[str, Learner] = {
 
 
 def count_features(kernels: int) -> int:
-    """Return how many columns have so many kernels."""
+    """Return the number of columns for a number of kernels."""
     features, rest = divmod(kernels, len(WIDTHS))
     if rest or not features:
         raise ValueError(f"{kernels} kernels are not {len(WIDTHS)} for each of some columns.")

@@ -16,7 +16,7 @@ from benchmarks.sparse_mkl.data import CLASSES
 from benchmarks.sparse_mkl.methods import METHODS
 
 RULES = ("functional", "empirical")
-# What the bar is for: sizes are kernels and rows, and figures of smaller ones decide nothing.
+# Sizes of the bar in kernels and rows. Figures of smaller sizes do not count.
 FULL = (5000, 2000)
 AGREE, ROUNDS, EQUAL = (500, 500), 100, 0.99
 BESIDE = (500, 500)
@@ -30,13 +30,13 @@ Found = Mapping[str, Record]
 
 @dataclass(frozen=True)
 class Line:
-    """A method at one size: the median of its seconds, and errors by draw of the rows."""
+    """A method at one size: median seconds, and errors by draw of the rows."""
 
     records: tuple[Record, ...]
 
     @property
     def done(self) -> list[Record]:
-        """Records with figures."""
+        """The records with figures."""
         return [record for record in self.records if record["status"] == "ok"]
 
     def middle(self, name: str) -> float | None:
@@ -46,11 +46,11 @@ class Line:
 
     @property
     def errors(self) -> dict[int, float]:
-        """Held-out errors by draw."""
+        """Return held-out errors by draw."""
         return {record["draw"]: record["error"] for record in self.done}
 
     def total(self, name: str) -> float | None:
-        """Return seconds of a search or a fit, with those of the kernels where they are stored."""
+        """Return the seconds of a search or a fit, including those of stored kernels."""
         values = [record[name] + record["made_seconds"] for record in self.done]
         return statistics.median(values) if values else None
 
@@ -59,7 +59,7 @@ Lines = Mapping[str, Line]
 
 
 def collect_lines(found: Found) -> dict[tuple[int, int], Lines]:
-    """Return the methods of the table by kernels and rows."""
+    """Return the methods of the table, by kernels and rows."""
     groups: dict[tuple[int, int], dict[str, list[Record]]] = {}
     for record in _select_part(found, "table"):
         size = (record["kernels"], record["rows"])
@@ -74,7 +74,7 @@ def collect_lines(found: Found) -> dict[tuple[int, int], Lines]:
 
 
 def make_tables(found: Found) -> Iterator[Table]:
-    """Yield a table for every size and task, one of scans, and one of additive designs."""
+    """Yield a table for each size and task, one of scans, and one of additive designs."""
     for (kernels, rows), group in collect_lines(found).items():
         for classes in (False, True):
             some = {m: line for m, line in group.items() if METHODS[m].classes == classes}
@@ -127,14 +127,14 @@ def _format_cells(line: Line, ours: Line | None) -> tuple[str, ...]:
 
 
 def _format_both(line: Line, ours: Line | None, name: str) -> tuple[str, str]:
-    """Return seconds, and their ratio to ours with those of the kernels."""
+    """Return the seconds, and their ratio to ours, both with those of stored kernels."""
     total, own = line.total(name), ours.total(name) if ours else None
     ratio = f"{total / own:.3g}" if total and own else ""
     return f"{line.middle(name):.3g}", ratio
 
 
 def make_scans_table(records: Iterable[Record]) -> Table:
-    """Return seconds of a scan, and how often a slow twin chose another kernel."""
+    """Return the table of scans: seconds, and how often the slow twin chose the same kernel."""
     columns = ("kernels", "rows", "seconds", "wall", "most", "scored", "stand-ins s", "MiB", "same")
     table = make_table("Scans, 3 outputs: seconds a round, and kernels scored exactly", *columns)
     for record in records:
@@ -157,7 +157,7 @@ def make_scans_table(records: Iterable[Record]) -> Table:
 
 
 def make_additive_table(records: list[Record]) -> Table:
-    """Return the columns that were found first, and errors, by seed."""
+    """Return the table of additive designs: the first columns found and the errors, by seed."""
     title = "Additive designs: 120 columns, three widths each; error in % of the variance"
     seconds = ("gomp s", "boosting s", "splines s")
     table = make_table(title, "found first", "gomp", "boosting", "splines", *seconds)
@@ -184,7 +184,7 @@ def make_additive_table(records: list[Record]) -> Table:
 
 
 def describe_status(record: Record) -> str:
-    """Return in a few words why there are no figures."""
+    """Return in a few words why a record has no figures."""
     if record["status"] == "large":
         return f"kernels of {record['stack_bytes'] / 2**30:.3g} GiB: not run"
     return terminal.describe_status(record)
@@ -202,7 +202,7 @@ def _format_mean(values: Iterable[float]) -> str:
 
 
 def check_bar(found: Found) -> Iterator[Check]:
-    """Check scans, a fit out of 5000 kernels, errors beside others, and additive designs."""
+    """Check scans, a fit with 5000 kernels, errors of all methods, and additive designs."""
     for rule in RULES:
         yield _check_scan(rule, _find_largest(found, "scan", rule))
     for rule in RULES:
@@ -243,7 +243,7 @@ def _check_fit(record: Record) -> Iterator[Check]:
     seconds, memory = "12 kernels of 5000: seconds", "12 kernels of 5000: peak"
     asked = (f"< {FIT_SECONDS:g}", f"< {FIT_BYTES / 2**30:g} GiB")
     if record.get("status") == "timeout":
-        # A method stopped before that many seconds has not missed them.
+        # A method that was stopped earlier than the bound has neither passed nor missed.
         late = _decide(record, FULL, False) if record["limit"] >= FIT_SECONDS else None
         yield Check(
             "fit", seconds, asked[0], f"> {record['limit']:g} at {_format_size(record)}", late
@@ -262,7 +262,7 @@ def _check_fit(record: Record) -> Iterator[Check]:
 
 
 def _check_beside(peer: str, ours: str, size: tuple[int, int], group: Lines) -> Iterator[Check]:
-    """Check errors, both sides tuned by the same folds; seconds are told beside them."""
+    """Check errors with both sides tuned by the same folds; seconds are added as text."""
     record = {"kernels": size[0], "rows": size[1]}
     name, asked = f"{peer}, {_format_size(record)}: error", "ours <= theirs"
     mine, theirs = group[ours], group[peer]
@@ -292,7 +292,7 @@ def _check_additive(records: list[Record]) -> Iterator[Check]:
     ours, theirs = (statistics.mean(r[key] for r in records) for key in ("error", "boosting_error"))
     text = f"{better} of {len(records)}; means {ours:.2f} and {theirs:.2f} %"
     passed = better == len(records)
-    # One that is worse is a miss, however many there are.
+    # A single worse seed is a miss, even if not all seeds were run.
     yield Check("additive", names[1], asked[1], text, passed if enough or not passed else None)
 
 
@@ -301,7 +301,7 @@ def _select_part(found: Found, part: str) -> Iterator[Record]:
 
 
 def _find_largest(found: Found, part: str, method: str) -> Record:
-    """Return the record of the largest size that has figures, else any, else nothing."""
+    """Return the record of the largest size with figures, else any record, else an empty one."""
     some = [record for record in _select_part(found, part) if record["method"] == method]
     return max(
         some,
@@ -315,7 +315,7 @@ def _find_largest(found: Found, part: str, method: str) -> Record:
 
 
 def _decide(record: Record, size: tuple[int, int], passed: bool) -> bool | None:
-    """Return the verdict, or None where the size is below that of the bar."""
+    """Return the verdict, or None if the size is below that of the bar."""
     return passed if record["kernels"] >= size[0] and record["rows"] >= size[1] else None
 
 

@@ -1,7 +1,7 @@
 """The measuring process of ``benchmarks.tensor``: one order.
 
-``python -m benchmarks.tensor.child ORDER``; ORDER is JSON with part and limit, and what the part
-needs. The last line of the output is JSON.
+In ``python -m benchmarks.tensor.child ORDER``, ORDER is JSON with part, limit, and the arguments of
+the part. The last line of the output is JSON.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from benchmarks.tensor.data import Part, Split, centre, draw_synthetic, make_spl
 from benchmarks.tensor.methods import METHODS, TOL, Problem, list_gammas, make_kernel, make_loss
 from benchmarks.tensor.models import MODELS, choose_model
 
-SPLIT = 0  # whose training part is the problem of ``path`` and ``losses``
-SIGNS = ("hinge", "logistic")  # losses of the sign of the centred target
-# Calls of milliseconds are repeated for so many CPU seconds, or so many times.
+SPLIT = 0  # the split whose training part is the problem of ``path`` and ``losses``
+SIGNS = ("hinge", "logistic")  # losses whose target is the sign of the centred target
+# Short calls are repeated for AGAIN CPU seconds, but at most MOST_CALLS times.
 AGAIN, MOST_CALLS = 2.0, 50
 
 
 def measure(part: str, limit: float, **order: Any) -> dict[str, Any]:
-    """Return what one order asks for; calls that take longer than the limit are stopped."""
+    """Carry out one order; calls that exceed the limit are stopped."""
     if part == "tables":
         return measure_split(limit=limit, **order)
     method = METHODS[order["method"]]
@@ -60,7 +60,7 @@ def make_problem(part: str, order: dict[str, Any]) -> Problem:
 
 
 def time_solver(method: Any, problem: Any, limit: float) -> dict[str, Any]:
-    """Solve, at least twice if that is quick, and return facts and the cost."""
+    """Solve, at least twice if that is quick, and return facts and cost."""
     facts: Any
     _, loaded = measure_call(lambda: method.run(problem.few()))
     (facts, first), later = time_calls(method, problem, limit)
@@ -75,7 +75,7 @@ def time_solver(method: Any, problem: Any, limit: float) -> dict[str, Any]:
 
 
 def collect_certificate(problem: Problem) -> dict[str, Any]:
-    """Return the number of solved values of ``gamma``, the largest gap, and the cost."""
+    """Return the number of solved values of ``gamma``, the largest gap and the evaluations."""
     solved = problem.solved
     return {
         "done": len(solved),
@@ -86,7 +86,7 @@ def collect_certificate(problem: Problem) -> dict[str, Any]:
 
 
 def measure_split(data: str, seed: int, model: str, degree: int, limit: float) -> dict[str, Any]:
-    """Return the errors of one model on one split, with the target as it is and centred."""
+    """Return the errors of one model on one split, with raw and with centred targets."""
     given = make_split(data, seed)
     found: dict[str, Any] = {"status": "ok", "source": hash_source()}
     try:
@@ -100,7 +100,7 @@ def measure_split(data: str, seed: int, model: str, degree: int, limit: float) -
 
 
 def select_model(model: str, degree: int, given: Split, middle: float) -> dict[str, Any]:
-    """Learn models of centred targets, choose one, and test it."""
+    """Fit a path of models, choose one, and return its test error."""
     train = Part(given.train.X, given.train.y - middle)
     return choose_model(MODELS[model](train, degree), given, middle)
 

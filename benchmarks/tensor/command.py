@@ -24,7 +24,7 @@ from benchmarks.tensor.models import DEGREES, MODELS
 from benchmarks.tensor.report import LOSSES, check_bar, make_tables
 
 PARTS = ("path", "losses", "scaling", "tables")
-SLOW = ("gradient",)  # minutes at every degree: only if asked for
+SLOW = ("gradient",)  # takes minutes at every degree, so it runs only on request
 PATHS = tuple(name for name in METHODS if name not in (*SLOW, "newton-sampled"))
 
 Point = tuple[int | str, int, int, str]  # kernel, rows, values of gamma and method
@@ -68,14 +68,14 @@ QUICK = Plan(
 
 
 def parse_degrees(text: str) -> tuple[int, ...]:
-    """Return degrees that are separated by commas."""
+    """Return the degrees in a text, which commas separate."""
     if not all(part in ("1", "2", "3", "4") for part in parse_names(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of degrees from 1 to 4")
     return tuple(int(part) for part in parse_names(text))
 
 
 def parse_gaps(text: str) -> tuple[float, ...]:
-    """Return relative gaps that are separated by commas."""
+    """Return the relative gaps in a text, which commas separate."""
     found = tuple(float(part) for part in parse_names(text))
     if not all(0.0 < gap < 1.0 for gap in found):
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of gaps between 0 and 1")
@@ -97,9 +97,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--gaps", type=parse_gaps, default=GAPS, help="relative, of path (default: 1e-8,1e-3)")
     add("--splits", type=int, help="of tables, seeds 0 and up (default: 10)")
     add("--models", type=parse_names, default=tuple(MODELS), help="of tables (default: all)")
-    add("--data", choices=DATA, default="wpbc", help="synthetic decides nothing (default: wpbc)")
+    add("--data", choices=DATA, default="wpbc", help="synthetic is not in the bar (default: wpbc)")
     add("--all", action="store_true", help="also gradient steps, and the Lasso at degree 4")
-    add("--quick", action="store_true", help="small sizes in all parts, which decide nothing")
+    add("--quick", action="store_true", help="small sizes, which do not count for the bar")
     add("--limit", type=float, default=300.0, help="CPU seconds for a path (default: 300)")
     add("--json", type=Path, help="write results here as they come")
     add("--resume", action="store_true", help="keep the results already in --json")
@@ -118,7 +118,7 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
-    """Measure what is not in the store; what failed is tried again."""
+    """Measure the orders that are not in the store; failed ones are tried again."""
     for order in list_orders(args):
         found = store.content.get("tensor", {})
         key = "/".join(str(value) for value in order.values())
@@ -129,7 +129,7 @@ def run(args: argparse.Namespace, store: Store, console: Console) -> None:
 
 
 def list_orders(args: argparse.Namespace) -> Iterator[Record]:
-    """Yield what the measuring processes are to do."""
+    """Yield the orders for the measuring processes."""
     plan = QUICK if args.quick else WHOLE
     plan = replace(plan, lasso=4) if args.all else plan
     if "path" in args.part:
@@ -146,7 +146,7 @@ def list_orders(args: argparse.Namespace) -> Iterator[Record]:
 
 
 def _list_paths(args: argparse.Namespace, plan: Plan) -> Iterator[Record]:
-    """Yield every method to every gap; those that have a tolerance of their own once."""
+    """Yield every method with every gap, and methods with their own tolerance once."""
     methods = args.methods or (*PATHS, *(SLOW if args.all else ()))
     for degree in args.degrees or plan.degrees:
         for tol in args.gaps:
@@ -175,7 +175,7 @@ def _make_path(
 
 
 def measure(order: Record, limit: float) -> Record:
-    """Carry out one order in a process of its own; ``status`` says whether there are figures."""
+    """Carry out one order in its own process; ``status`` is "ok" if the record has figures."""
     text = json.dumps(order | {"limit": limit})
     made: Record
     try:
@@ -188,7 +188,7 @@ def measure(order: Record, limit: float) -> Record:
 
 
 def describe(record: Record) -> str:
-    """One line about a finished order."""
+    """Return one line about a finished order."""
     if record["status"] == "failed":
         return describe_failure(record)
     if record["status"] != "ok":
@@ -200,7 +200,7 @@ def describe(record: Record) -> str:
 
 
 def report(store: Store, console: Console) -> bool:
-    """Print all tables, keep the summary; whether a measured figure misses the bar."""
+    """Print all tables and store the summary; return whether a figure misses the bar."""
     found = store.content.get("tensor", {})
     for table in make_tables(found):
         console.print(table)

@@ -1,7 +1,7 @@
 """Data for ``benchmarks.tensor``: splits of wpbc, and a synthetic design.
 
-A split is a random order of the 194 rows: 60 to learn from, 60 to choose by, 74 to test with.
-Columns are standardised by the first 60.
+A split is a random order of the 194 rows: 60 for training, 60 for the choice of parameters, and 74
+for the test. Columns are standardised by the first 60.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from benchmarks.harness.splits import load_stored
 from benchmarks.sparse_mkl.data import draw_design
 
 LEARNED, CHOSEN_BY = 60, 60
-# With the constant these make 33 columns, as wpbc has: 58,905 monomials of degree 4.
+# Like wpbc: 33 columns with the constant, and 58,905 monomials of degree 4.
 COLUMNS = 32
 DATA = ("wpbc", "synthetic")
 
@@ -54,11 +54,11 @@ def make_split(data: str, seed: int) -> Split:
 
 
 def draw_synthetic(rows: int) -> Part:
-    """Return standard normal columns, eight of which the target is a sum of functions of."""
+    """Return standard normal columns, and a target that depends on eight of them."""
     return Part(*draw_design(rows, COLUMNS, seed=0))
 
 
 def centre(y: np.ndarray) -> np.ndarray:
-    """Return targets with mean zero and mean square one."""
+    """Return targets shifted and scaled to mean zero and mean square one."""
     middle = y - y.mean()
     return np.asarray(middle / np.sqrt(np.mean(middle**2)))

@@ -1,4 +1,4 @@
-"""The part ``tables`` of ``benchmarks.tensor``: errors over splits, beside the paper's."""
+"""The part ``tables`` of ``benchmarks.tensor``: errors over splits, with those of the paper."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from benchmarks.tensor.models import DEGREES, MODELS
 from benchmarks.tensor.paper import PAPER, PROTOTYPE, SPLITS
 
 TARGETS = {"raw": "target as it is", "centred": "target less the mean of the training part"}
-EXACT = "l4/3"  # the same grid as the prototype's: the same figures, but for rounding
+EXACT = "l4/3"  # has the prototype's grid, and so the same figures up to rounding
 CLOSE = 0.01
-MOST_SPLITS = 9  # of ten; as many by chance have a probability of one percent
-SHARE = 0.2  # of the growth with a raw target that is left when it is centred
-ERRORS = 2.0  # standard errors that are no difference
+MOST_SPLITS = 9  # of ten; by chance this has a probability of one percent
+SHARE = 0.2  # upper bound of the growth with centred targets over that with raw targets
+ERRORS = 2.0  # standard errors within which there is no difference
 
-DATA = "wpbc"  # what the figures of others are of
+DATA = "wpbc"  # the dataset of the published figures
 
 Key = tuple[str, int]  # model and degree
 Found = Mapping[str, Record]
@@ -31,14 +31,14 @@ Found = Mapping[str, Record]
 
 @dataclass(frozen=True)
 class Results:
-    """Records of one target by model and degree, and split."""
+    """The records of one target, by model, degree and split."""
 
     target: str
     records: Mapping[Key, Mapping[int, Record]]
 
     @classmethod
     def of(cls, target: str, found: Found, data: str = DATA) -> Results:
-        """Sort the records of the part."""
+        """Return the results of one target from all records."""
         groups: dict[Key, dict[int, Record]] = {}
         for record in _select_part(found, data):
             if record["status"] == "ok":
@@ -48,18 +48,18 @@ class Results:
         return cls(target, {key: groups[key] for key in order if key in groups})
 
     def values(self, key: Key, name: str = "mse") -> list[float]:
-        """Return a figure of all splits that have it."""
+        """Return a figure on all splits that have it."""
         records = self.records.get(key, {}).values()
         return [record[name] for record in records if record.get(name) is not None]
 
     def less(self, key: Key, other: Key) -> np.ndarray:
-        """Return the errors less those of another model, on splits that both have."""
+        """Return the errors less those of another model, on their common splits."""
         mine, theirs = self.records.get(key, {}), self.records.get(other, {})
         both = sorted(mine.keys() & theirs.keys())
         return np.array([mine[seed]["mse"] - theirs[seed]["mse"] for seed in both])
 
     def whole(self, *keys: Key) -> bool:
-        """Tell whether these are the splits of the prototype."""
+        """Return whether all splits of the prototype were run."""
         return all(self.records.get(key, {}).keys() == set(range(SPLITS)) for key in keys)
 
 
@@ -67,7 +67,7 @@ class Results:
 
 
 def make_tables(found: Found, data: str = DATA) -> Iterator[Table]:
-    """Yield a table for each target, and one of what has no figures."""
+    """Yield a table for each target, and one of failures."""
     for target in TARGETS:
         results = Results.of(target, found, data)
         if results.records:
@@ -78,7 +78,7 @@ def make_tables(found: Found, data: str = DATA) -> Iterator[Table]:
 
 
 def make_target_table(data: str, results: Results) -> Table:
-    """Return the errors of every model, beside the prototype's; the paper's are of raw targets."""
+    """Return the errors of every model, with the prototype's and, for raw targets, the paper's."""
     columns = ("splits", "mean", "median", "less ridge", "count", "CPU s")
     told = ("prototype", "paper") if results.target == "raw" else ("prototype",)
     title = f"Tables 3 and 4, {data}: test errors, {TARGETS[results.target]}"
@@ -115,7 +115,7 @@ def _format_cells(results: Results, key: Key) -> tuple[str, ...]:
 
 
 def make_trouble_table(records: list[Record]) -> Table:
-    """Return what has no figures."""
+    """Return the table of failures."""
     table = make_table("Without figures", "split", "why")
     for record in records:
         key = name_model((record["model"], record["degree"]))
@@ -139,7 +139,7 @@ def format_figure(figure: Figure, sign: str = "") -> str:
 
 
 def check_bar(found: Found) -> Iterator[Check]:
-    """Check the figures against the prototype's, and what centring does, split by split."""
+    """Check the figures against the prototype's, and the effect of centring by split."""
     some = {key: record for key, record in found.items() if record.get("seed", 0) < SPLITS}
     raw, centred = (Results.of(target, some) for target in TARGETS)
     for results in (raw, centred):
@@ -157,7 +157,7 @@ def _list_keys(target: str, model: str) -> list[Key]:
 
 
 def _check_same(results: Results, model: str) -> Check:
-    """Check means; of the exact model to a percent, medians too, else within a standard error."""
+    """Check means to a standard error; for the exact model, means and medians to a percent."""
     keys, exact = _list_keys(results.target, model), model == EXACT
     name = f"{results.target}: {name_model((model, 0), results.target)}"
     asked = "prototype ± " + (f"{100 * CLOSE:g} %" if exact else "1 s.e.")
@@ -182,7 +182,7 @@ def _check_same(results: Results, model: str) -> Check:
 
 
 def _check_counts(results: Results) -> Check:
-    """Check the numbers of weights that matter, which the prototype has rounded."""
+    """Check the numbers of weights that matter; the prototype rounds them."""
     keys = _list_keys(results.target, EXACT)
     name, asked = f"{results.target}: {EXACT}, weights far out", "prototype ± 1 % ± 0.5"
     if not all(results.values(key, "count") for key in keys):

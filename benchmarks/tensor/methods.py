@@ -1,8 +1,8 @@
-"""The methods of ``benchmarks.tensor`` that go along a path of ``gamma``, from rows to solutions.
+"""The methods of ``benchmarks.tensor`` that follow a path of ``gamma``, from rows to solutions.
 
-Building the kernel, or the features, is part of every call. ``gamma`` is normalised: the kernel is
-divided by its form at the targets over their square, so that one is between nothing and a perfect
-fit for any kernel.
+Each call also builds the kernel or the features. ``gamma`` is normalised: the kernel is divided by
+its form at the targets over their square, so that ``gamma=1`` is between no fit and a perfect fit
+for any kernel.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from benchmarks.tensor.newton import apply_features, apply_tensor, run_newton
 
 Q = 4.0  # the dual exponent: p = 4/3
 TOL = 1e-8
-GAPS = (TOL, 1e-3)  # relative gaps to stop at: many digits, and enough to predict
+GAPS = (TOL, 1e-3)  # relative gaps: many digits, and enough for predictions
 LEAST, MOST = 1e-2, 1e4  # values of gamma
-MOST_STEPS = 20_000  # of first-order methods on the dual, for one gamma
+MOST_STEPS = 20_000  # of gradient steps on the dual for one gamma
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Standardised rows with a target, a kernel and values of ``gamma``; and what is solved so far.
+    """Standardised rows, a target, a kernel, values of ``gamma``, and the solutions so far.
 
-    The list is filled as solutions come, so that a call that is stopped leaves those it has.
+    The list is filled during a call, so that a stopped call leaves the solutions it has found.
     """
 
     X: np.ndarray
@@ -38,26 +38,26 @@ class Problem:
     solved: list[Solved] = field(default_factory=list)
 
     def few(self) -> Problem:
-        """Return a small problem of the same kind, for the call that loads and compiles."""
+        """Return a small problem of the same kind, for a first call that loads and compiles."""
         chosen = np.concatenate([np.argsort(self.y)[:6], np.argsort(self.y)[-6:]])
         X, y = self.X[chosen, :3], self.y[chosen]
         return replace(self, X=X, y=y, gammas=self.gammas[:2], solved=[])
 
 
 def list_gammas(number: int) -> np.ndarray:
-    """Return so many values over six decades."""
+    """Return a number of values over six decades."""
     return np.geomspace(LEAST, MOST, number)
 
 
 def make_kernel(name: str | int) -> Any:
-    """Return the polynomial kernel of a degree, or the exponential one."""
+    """Return the polynomial kernel of a degree, or the exponential kernel."""
     from mixnorm.kernels import ExponentialTensorKernel, PolynomialTensorKernel
 
     return ExponentialTensorKernel() if name == "exponential" else PolynomialTensorKernel(int(name))
 
 
 def make_loss(name: str) -> Any:
-    """Return a loss for targets of mean square one, or for signs."""
+    """Return a loss by name, for targets of mean square one or for signs."""
     from mixnorm import losses
 
     made = {
@@ -71,12 +71,12 @@ def make_loss(name: str) -> Any:
 
 
 def compute_scale(contraction: Any, y: np.ndarray) -> float:
-    """Return what a kernel is divided by."""
+    """Return the number by which a kernel is divided."""
     return float(y @ (contraction.matrix(y) @ y)) / float(y @ y)
 
 
 def solve_path(contraction: Any, problem: Problem, **options: Any) -> Any:
-    """Yield the dual solutions along the path, in units in which ``gamma`` means the same."""
+    """Yield the dual solutions along the path, with the kernel scaled so."""
     from mixnorm.engines import dual
     from mixnorm.losses import Squared
 
@@ -88,10 +88,10 @@ def solve_path(contraction: Any, problem: Problem, **options: Any) -> Any:
 
 @dataclass(frozen=True)
 class Method:
-    """Base of the methods; ``run`` is what is timed, and returns facts for the record."""
+    """Base of the methods; ``run`` is timed, and returns facts for the record."""
 
     ours: ClassVar[bool] = False
-    gapped: ClassVar[bool] = True  # solves the same problem, and certifies it
+    gapped: ClassVar[bool] = True  # solves the same problem, with a certified gap
 
     def run(self, problem: Problem) -> dict[str, Any]:
         """Solve for all values of ``gamma``."""
@@ -144,7 +144,7 @@ class Fista(Method):
 class Textbook(Method):
     """A textbook Newton method on the same dual, in NumPy.
 
-    ``"features"`` and ``"tensor"`` are made by NumPy; ``"same"`` is what ``newton`` is given.
+    NumPy computes ``"features"`` and ``"tensor"``; ``"same"`` is the representation of ``newton``.
     """
 
     representation: str = "features"
@@ -177,7 +177,7 @@ class Textbook(Method):
 
 @dataclass(frozen=True)
 class Lasso(Method):
-    """scikit-learn's path of the Lasso on the same features, its own penalties and tolerance."""
+    """scikit-learn's Lasso path on the same features, with its own penalties and tolerance."""
 
     gapped: ClassVar[bool] = False
 
@@ -211,7 +211,7 @@ def compute_features(problem: Problem, q: float) -> np.ndarray:
 
 
 def compute_scaled_features(problem: Problem) -> np.ndarray:
-    """Return explicit features in units in which ``gamma`` means the same."""
+    """Return explicit features, scaled like the kernel."""
     F = compute_features(problem, Q)
     sums = (problem.y @ F) ** 2
     F *= (float(problem.y @ problem.y) / float(sums @ sums)) ** (1.0 / Q)
@@ -219,7 +219,7 @@ def compute_scaled_features(problem: Problem) -> np.ndarray:
 
 
 def compute_tensor(problem: Problem) -> np.ndarray:
-    """Return the kernel of all four rows, as a matrix of ``n^2`` pairs by ``n^2`` pairs."""
+    """Return the kernel of four rows as a matrix of ``n^2`` by ``n^2`` pairs."""
     columns = problem.kernel.columns(problem.X)
     pairs = (columns[:, None] * columns).reshape(len(columns) ** 2, -1)
     return np.asarray(problem.kernel.of_products(pairs @ pairs.T))

@@ -1,7 +1,7 @@
-"""The models of Tables 3 and 4: paths that are learned, and what of them is chosen.
+"""The models of Tables 3 and 4: fitted paths, and the choice of one function on each.
 
-A model learns from the training part alone. The function, and the width where there is one, is that
-with the least error on the second part; the test part is met by what was chosen.
+A model learns from the training part alone. The function on its path (and the width, if it has one)
+is the one with the smallest error on the second part. Only this function is tested.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from benchmarks.tensor.methods import (
     solve_path,
 )
 
-NUMBER = 100  # of values of the penalty
-# Of the Gaussian and exponential kernels, divided by the number of columns.
+NUMBER = 100  # of penalties
+# Widths of the Gaussian and exponential kernels, to be divided by the number of columns.
 WIDTHS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-FAR = 2.0  # standard deviations from their mean, for weights that are counted
+FAR = 2.0  # weights count if they are this many standard deviations from their mean
 
 Predict = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Path:
-    """Functions that were learned: their values at rows, a column for each, and facts.
+    """The fitted functions of a path: their values at rows, one column each, and facts.
 
-    ``about`` has facts of one of them: ``count``, weights that matter, and ``gap``.
+    ``about`` returns facts about one function: ``count``, the number of weights that matter, and
+    ``gap``.
     """
 
     predict: Predict
@@ -44,7 +45,7 @@ class Path:
 
 
 def choose_model(paths: Iterable[Path], given: Split, middle: float) -> dict[str, Any]:
-    """Choose on the second part, and return the error on the test part."""
+    """Choose a function on the second part, and return its error on the test part."""
     best, least, place = None, math.inf, 0
     for path in paths:
         errors = compute_errors(path, given.valid, middle)
@@ -81,7 +82,7 @@ def fit_tensor_path(kernel: Any, part: Part) -> Path:
     def predict(X: np.ndarray) -> np.ndarray:
         try:
             return np.asarray(unit * function.scores(X))
-        except ValueError:  # an exponential that is too large
+        except ValueError:  # the exponential overflowed
             return np.full((len(X), NUMBER), np.inf)
 
     def about(place: int) -> dict[str, Any]:
@@ -93,7 +94,7 @@ def fit_tensor_path(kernel: Any, part: Part) -> Path:
 
 
 def count_far(weights: np.ndarray) -> int:
-    """Return how many weights are far from their mean."""
+    """Return the number of weights that are far from their mean."""
     return int(np.sum(np.abs(weights - weights.mean()) > FAR * weights.std()))
 
 
@@ -102,7 +103,7 @@ def fit_polynomial(part: Part, degree: int) -> Iterator[Path]:
 
 
 def fit_exponential(part: Part, degree: int, *, normalized: bool = False) -> Iterator[Path]:
-    """Yield the paths of all widths that do not overflow."""
+    """Yield the paths of all widths without overflow."""
     from mixnorm.kernels import ExponentialTensorKernel
 
     for width in WIDTHS:
@@ -119,7 +120,7 @@ def fit_normalised(part: Part, degree: int) -> Iterator[Path]:
 
 
 def fit_ridge_path(part: Part, metric: str, **parameters: Any) -> Path:
-    """Return kernel ridge regressions, over the same range of penalties beside the kernel."""
+    """Return kernel ridge regressions, with penalties in the same range relative to the kernel."""
     from sklearn.kernel_ridge import KernelRidge
     from sklearn.metrics.pairwise import pairwise_kernels
 
@@ -134,7 +135,7 @@ def fit_ridge_path(part: Part, metric: str, **parameters: Any) -> Path:
 
 
 def fit_ridge(part: Part, degree: int) -> Iterator[Path]:
-    """Monomials with the weights that the kernel of two rows gives them."""
+    """Yield the ridge path on monomials, weighted as in the kernel of two rows."""
     yield fit_ridge_path(part, "poly", degree=degree, gamma=1.0, coef0=1.0)
 
 
@@ -145,7 +146,7 @@ def fit_gaussian(part: Part, degree: int) -> Iterator[Path]:
 
 
 def fit_lasso(part: Part, degree: int) -> Iterator[Path]:
-    """scikit-learn's path on explicit features, those of p = 4/3."""
+    """Yield scikit-learn's Lasso path on the explicit features of p = 4/3."""
     from sklearn.linear_model import lasso_path
 
     kernel = make_kernel(degree)
@@ -157,7 +158,7 @@ def fit_lasso(part: Part, degree: int) -> Iterator[Path]:
 
 
 def predict_constant(part: Part, degree: int) -> Iterator[Path]:
-    """Zero; with a centred target, the mean of the training part."""
+    """Yield the constant zero, which is the training mean for centred targets."""
     yield Path(lambda X: np.zeros((len(X), 1)))
 
 
@@ -170,5 +171,5 @@ MODELS: dict[str, Callable[[Part, int], Iterator[Path]]] = {
     "gaussian": fit_gaussian,
     "constant": predict_constant,
 }
-# Others have none.
+# Degrees of the models that have one.
 DEGREES = dict.fromkeys(("l4/3", "ridge", "lasso"), (1, 2, 3, 4))

@@ -1,7 +1,7 @@
-"""Tables 3 and 4 of S. Salzo, J. Suykens, L. Rosasco, AISTATS 2018; and what a prototype found.
+"""Tables 3 and 4 of S. Salzo, J. Suykens, L. Rosasco, AISTATS 2018, and those of a prototype.
 
-The paper has one split of wpbc, and the target as it is. The prototype had ten, which are those of
-seeds 0 to 9 here.
+The paper has one split of wpbc, with raw targets. The prototype had ten splits, those of seeds 0 to
+9 here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 SPLITS = 10
 
-# Test errors by model and degree, with the number of weights that matter where it is told.
+# Test errors by model and degree, with the number of weights that matter if it is reported.
 PAPER: dict[tuple[str, int], str] = {
     ("l4/3", 1): "1078.57 (1)",
     ("l4/3", 2): "2105.40 (24)",
@@ -28,7 +28,7 @@ PAPER: dict[tuple[str, int], str] = {
     ("gaussian", 0): "928.57",
 }
 
-# Seconds for 100 values by method, degrees 1 to 4, without building the kernel or the features.
+# Seconds for 100 values by method and degrees 1 to 4, without those of kernel or features.
 SECONDS = {
     "newton-tensor": (9.1, 7.6, 19.9, 25.5),
     "newton-features": (0.2, 0.6, 15.3, 151.8),
@@ -39,7 +39,7 @@ SECONDS = {
 
 @dataclass(frozen=True)
 class Told:
-    """Mean over ten splits; median, and mean number of weights that matter, where told."""
+    """Mean error over ten splits, and median and mean number of weights if reported."""
 
     mean: float
     median: float | None = None

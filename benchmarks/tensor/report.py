@@ -1,4 +1,4 @@
-"""Tables and the bar of ``benchmarks.tensor``; those of its part ``tables`` are elsewhere."""
+"""Tables and the bar of ``benchmarks.tensor``; ``error_tables`` has those of part ``tables``."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from benchmarks.tensor.paper import SECONDS
 OURS, PEER, HELPED = "newton", "fista", "fista-extrapolated"
 SAME, OWN = "textbook-same", ("textbook-features", "textbook-tensor")
 PRACTICAL = GAPS[-1]
-# Least ratio of FISTA's seconds to ours, by degree, both to a gap of 1e-8.
+# Lower bounds of FISTA's seconds over ours by degree, both to a gap of 1e-8.
 FASTER = {1: 15.0, 2: 25.0, 3: 70.0, 4: 180.0}
-VALUES = 100  # of gamma, which the bar is for
+VALUES = 100  # of gamma, in the bar
 LOSSES = ("epsilon-insensitive", "huber", "hinge", "logistic")
 LOSS_SECONDS = 2.0
 GIB = 2**30
@@ -30,7 +30,7 @@ Found = Mapping[str, Record]
 
 
 def make_tables(found: Found) -> Iterator[Table]:
-    """Yield tables of paths, of other losses, of the growth with rows, and of errors."""
+    """Yield tables of paths, of other losses, of more rows, and of errors."""
     paths = _select_part(found, "path")
     for data, number in sorted({(r["data"], r["gammas"]) for r in paths}, key=str):
         some = [r for r in paths if (r["data"], r["gammas"]) == (data, number)]
@@ -45,7 +45,7 @@ def make_tables(found: Found) -> Iterator[Table]:
 
 
 def make_paths_table(data: str, number: int, records: list[Record]) -> Table:
-    """Return seconds of all methods at all degrees, and what they reached."""
+    """Return seconds, solved values and gaps of all methods at all degrees."""
     columns = ("to gap", "seconds", "ratio", "first +", "passes", "solved", "gap", "features")
     table = make_table(
         f"{number} values of gamma, {data}, 60 rows", *columns, "peak MiB", "paper s"
@@ -75,7 +75,7 @@ def make_paths_table(data: str, number: int, records: list[Record]) -> Table:
 
 
 def _group_by_gap(records: list[Record], degree: int) -> dict[float | None, dict[str, Record]]:
-    """Return the records of one degree by the gap asked for, and by method."""
+    """Return the records of one degree, by requested gap and by method."""
     some = [r for r in records if r["kernel"] == degree]
     gaps = sorted({r["tol"] for r in some}, key=lambda tol: tol or 1.0)
     return {
@@ -85,7 +85,7 @@ def _group_by_gap(records: list[Record], degree: int) -> dict[float | None, dict
 
 
 def make_rivals_table(data: str, number: int, records: list[Record]) -> Table:
-    """Return our seconds beside those of a textbook Newton method and of FISTA, gap by gap."""
+    """Return our seconds and those of a textbook Newton method and of FISTA, gap by gap."""
     columns = ("mixnorm s", "Newton, same s", "ratio", "Newton s", "ratio", "by", "FISTA s")
     table = make_table(f"The same, beside the rivals: {number} values, {data}", *columns, "ratio")
     table.columns[0].header = "to gap"
@@ -114,7 +114,7 @@ def _format_rival_cells(some: Found) -> tuple[str, ...]:
 
 
 def _find_quickest(some: Found, names: tuple[str, ...]) -> str | None:
-    """Return the quickest of some methods; one that was stopped only if all were."""
+    """Return the fastest of some methods; a stopped one only if all were stopped."""
     there = [name for name in names if some.get(name, {}).get("status") in ("ok", "timeout")]
     stopped = {name: some[name].get("seconds", float("inf")) for name in there}
     return min(there, key=lambda name: stopped[name], default=None)
@@ -151,7 +151,7 @@ def _format_certificate(record: Record) -> tuple[str, str, str]:
 
 
 def make_losses_table(records: list[Record]) -> Table:
-    """Return seconds of other losses."""
+    """Return the table of other losses."""
     columns = ("gammas", "seconds", "first +", "passes", "solved", "gap")
     table = make_table("Other losses: degree 2, 60 rows", *columns)
     table.columns[0].header = "loss"
@@ -162,7 +162,7 @@ def make_losses_table(records: list[Record]) -> Table:
 
 
 def make_scaling_table(records: list[Record]) -> Table:
-    """Return seconds and memory by rows."""
+    """Return the table of seconds and memory by number of rows."""
     columns = ("rows", "gammas", "stored as", "seconds", "passes", "gap", "features", "MiB")
     table = make_table("More rows: synthetic, 32 columns", *columns, "error", "mass")
     table.columns[0].header = "kernel"
@@ -193,7 +193,7 @@ def _name_kernel(record: Record) -> str:
 
 
 def check_bar(found: Found) -> Iterator[Check]:
-    """Check paths beside FISTA, other losses, more rows, and the tables."""
+    """Check paths against FISTA, other losses, more rows, and the tables."""
     for degree, least in FASTER.items():
         records = {
             r["method"]: r
@@ -216,7 +216,7 @@ def _check_faster(degree: int, least: float, records: Found) -> Check:
     if theirs["status"] == "timeout":
         ratio = theirs["limit"] / ours
         found = f"> {ratio:.4g} (stopped at {theirs['limit']:g} s, {theirs['done']} of {VALUES})"
-        # What a stopped method would have taken is not known: it may have passed, not missed.
+        # The time of a stopped method is only known from below: the check may pass, but not fail.
         return Check("path", name, asked, found, ratio >= least or None)
     ratio = theirs["seconds"] / ours
     found = f"{ratio:.4g} ({theirs['seconds']:.3g} / {ours:.3g} s)"
@@ -272,9 +272,9 @@ def _check_scaling(records: list[Record]) -> Iterator[Check]:
 def _check_within(
     group: str, name: str, asked: str, record: Record, most: float, whole: bool
 ) -> Check:
-    """Check that all values are solved within so many seconds; a small problem decides nothing."""
+    """Check that all values are solved within a time; a smaller problem does not count."""
     if record.get("status") == "timeout":
-        # A method stopped before that many seconds has not missed them.
+        # A method that was stopped earlier than the bound has neither passed nor missed.
         late = False if whole and record["limit"] >= most else None
         return Check(group, name, asked, describe_status(record), late)
     if record.get("status") != "ok":

@@ -1,4 +1,4 @@
-"""LightGBM and XGBoost as ``benchmarks.trees`` needs them: settings, rounds, costs, lean calls."""
+"""LightGBM and XGBoost for ``benchmarks.trees``: settings, rounds, costs and lean calls."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Booster:
 
     peer: ClassVar[Boosted]
     grid: ClassVar[Sequence[Mapping[str, Any]]]
-    # Boosting rounds at which errors are taken: the first rounds of a fit are a shorter fit.
+    # Numbers of rounds at which errors are measured; the first rounds of a fit are a shorter fit.
     rounds: ClassVar[Sequence[int]] = (*range(1, 21), 25, 30, 40, 50, 65, 80, 100, 150)
 
     def fit(self, X: np.ndarray, y: np.ndarray, settings: Mapping[str, Any], rounds: int) -> Any:
-        """Fit so many rounds."""
+        """Fit a number of rounds."""
         return self.peer.model(**settings, n_estimators=rounds).fit(X, y)
 
     def order(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return all columns, those of the largest gain by a fit with the defaults first."""
+        """Return all columns, the largest gain in a fit with the defaults first."""
         return self.peer.order(X, y)
 
     def predict(self, model: Any, X: np.ndarray, rounds: int) -> np.ndarray:
@@ -35,23 +35,24 @@ class Booster:
         raise NotImplementedError
 
     def lean(self, model: Any) -> Callable[[np.ndarray], Any]:
-        """Return the quickest call that predicts the labels of rows."""
+        """Return the fastest function that predicts labels of rows."""
         raise NotImplementedError
 
     def leaves(self, model: Any, X: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return the leaf of each row in each tree, and by tree the depth of each leaf."""
+        """Return the leaf of each row in each tree, and the depths of the leaves by tree."""
         raise NotImplementedError
 
     def costs(self, model: Any, X: np.ndarray) -> np.ndarray:
         """Return operations per row by number of rounds.
 
-        A comparison for every inner node that a row passes, and an addition for every tree.
+        There is a comparison for every inner node that a row passes, and an addition for every
+        tree.
         """
         reached, depths = self.leaves(model, X[:1000])
         each = [depth[leaves].mean() + 1 for depth, leaves in zip(depths, reached.T, strict=True)]
         classes = int(model.n_classes_)
         spent = np.cumsum(each).reshape(-1, classes if classes > 2 else 1)[:, -1]
-        # A fit ends early where no split is left: more rounds are then the same model.
+        # A fit ends early if no split is left; the model then stays the same in later rounds.
         return np.pad(spent, (0, model.n_estimators - len(spent)), mode="edge")
 
 
@@ -118,7 +119,7 @@ BOOSTERS: dict[str, Booster] = {"lightgbm": _LightGBM(), "xgboost": _XGBoost()}
 
 
 def compute_leaf_depths(left: Sequence[int], right: Sequence[int]) -> np.ndarray:
-    """Return the depth of each leaf: a negative child is leaf ``-1 - child``, others are nodes.
+    """Return the depth of each leaf; a negative child is leaf ``-1 - child``, others are nodes.
 
     Nodes come before their children. A tree without nodes is one leaf, of depth 0.
     """

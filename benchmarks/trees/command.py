@@ -24,7 +24,7 @@ INPUTS = (10, 20)
 WITHIN = 0.5  # points of test error above the better of the two
 ONE_ROW = 20e-6
 SMALL = 40  # stumps of the model whose predictions are timed
-METHODS = (*child.POOLS, *BOOSTERS)  # ours first: they say what small trees may cost
+METHODS = (*child.POOLS, *BOOSTERS)  # ours first, because they set the budgets
 TIMES = (
     ("one", "one row, lean us", 1e6),
     ("one_predict", "one row, predict us", 1e6),
@@ -57,7 +57,7 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
 
 
 def report(store: Store, console: Console) -> bool:
-    """Print all tables, keep the summary; whether a measured figure misses the bar."""
+    """Print all tables and store the summary; return whether a figure misses the bar."""
     found = store.content.get("trees", {})
     for table in make_tables(found):
         console.print(table)
@@ -65,7 +65,7 @@ def report(store: Store, console: Console) -> bool:
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
-    """Measure what is not in the store."""
+    """Measure the orders that are not in the store."""
     orders = [
         {"data": data, "inputs": inputs, "method": method}
         for data in args.data
@@ -93,7 +93,7 @@ def _describe(made: Mapping[str, Any]) -> str:
 
 
 def find_budgets(found: Mapping[str, Any], place: str) -> dict[str, float]:
-    """Return the operations of our models, which small trees may not pass."""
+    """Return the operations of our models, the budgets of small trees."""
     return {
         name: found[f"{place}/{name}"]["final"][0]
         for name in child.POOLS
@@ -104,9 +104,9 @@ def find_budgets(found: Mapping[str, Any], place: str) -> dict[str, float]:
 def find_best_peer(
     found: Mapping[str, Any], place: str, pool: str | None = None
 ) -> tuple[float, str] | None:
-    """Return the lower error of the two, and its name.
+    """Return the lower error of the two libraries, and its name.
 
-    Of the best models, or, given a ``pool``, of those fitted to cost no more than our model of it.
+    With ``pool``, compare small trees that cost no more than our model with this pool.
     """
     errors = []
     for name in BOOSTERS:

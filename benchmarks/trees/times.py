@@ -16,7 +16,7 @@ MANY = 1_000_000
 
 
 def time_predictions(data: str) -> dict[str, Any]:
-    """Time ``SMALL`` stumps, and the cheapest tried trees that err no more on rows held out."""
+    """Time ``SMALL`` stumps, and the cheapest trees with no larger error on held-out rows."""
     from mixnorm import ShareBoostClassifier
     from mixnorm.pools import Stumps
 

@@ -1,4 +1,4 @@
-"""Compare tricks with what could replace them."""
+"""Compare tricks with simpler replacements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PASS = "import sys; from benchmarks.tricks.command import print_pass; print_pas
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what can be chosen."""
+    """Add this benchmark's options."""
     parser.add_argument("--repeats", type=int, default=5)
 
 
@@ -43,7 +43,7 @@ def _time_call(function: Callable[[], object]) -> float:
 
 
 def _compute_powers(values, exponent, out, held, other, count):
-    """The plain twin of ``raise_to``."""
+    """Compute powers by the C library, as a plain twin of ``raise_to``."""
     for j in range(count):
         out[j] = math.pow(values[j], exponent) if values[j] > 0.0 else 0.0
 
@@ -86,7 +86,7 @@ def _compare_passes(folder: str, trick: str) -> list[float]:
 
 
 def print_pass(trick: str) -> None:
-    """Print the milliseconds of passes over rows, with ``raise_to`` or, for 0, its twin."""
+    """Print the milliseconds of passes over rows, with ``raise_to`` or (for 0) its twin."""
     from mixnorm import MirrorDescentClassifier
     from mixnorm.engines.mirror import sums_jit
     from mixnorm.engines.mirror.vectors_jit import plain
