@@ -107,11 +107,11 @@ def _check_kind(norm: object) -> None:
         )
 
 
-def _inner(first: np.ndarray, second: np.ndarray) -> float:
+def _compute_inner_product(first: np.ndarray, second: np.ndarray) -> float:
     return float(np.sum(first * second))
 
 
-def _operations(case: _NormCase) -> dict[str, Callable[[Any], Any]]:
+def _list_operations(case: _NormCase) -> dict[str, Callable[[Any], Any]]:
     """Return the operations that the norm has, as functions of one array.
 
     Levels are relative to the array, so that results scale with it or do not change.
@@ -134,7 +134,7 @@ def _check_parameters(case: _NormCase) -> None:
 
 def _check_inputs_untouched(case: _NormCase) -> None:
     plain = {"value": case.norm.value, "dual": case.norm.dual}
-    for name, function in {**plain, **_operations(case)}.items():
+    for name, function in {**plain, **_list_operations(case)}.items():
         W = case.W.copy()
         first = case.call(function, W, name=name)
         same = np.array_equal(np.asarray(first), np.asarray(function(W)))
@@ -162,7 +162,9 @@ def _check_duality(case: _NormCase) -> None:
     norm = case.norm
     for first, second in case.pairs():
         most = norm.value(first) * norm.dual(second) * (1.0 + _RELATIVE_ERROR)
-        case.at_most(abs(_inner(first, second)), most, "<W, V> is at most value(W) dual(V)")
+        case.at_most(
+            abs(_compute_inner_product(first, second)), most, "<W, V> is at most value(W) dual(V)"
+        )
     # Where it has a gradient, a norm grows by what its argument aligns with, of dual norm one.
     slope = differentiate(norm.value, case.W, _STEP_IN_WEIGHTS)
     case.close(
@@ -174,7 +176,7 @@ def _check_duality(case: _NormCase) -> None:
 
 
 def _check_single_precision(case: _NormCase) -> None:
-    operations = _operations(case)
+    operations = _list_operations(case)
     for name in ("value", "dual"):
         single = getattr(case.norm, name)(case.W.astype(np.float32))
         promise = f"{name} of float32 is a Python float that agrees with float64"
@@ -193,7 +195,7 @@ def _check_scales(case: _NormCase) -> None:
     for dtype, power in ((np.float64, 500), (np.float32, 100)):
         for scale in (2.0**power, 2.0**-power):
             W: Any = case.W.astype(dtype)
-            for name, function in {**plain, **_operations(case)}.items():
+            for name, function in {**plain, **_list_operations(case)}.items():
                 promise = (
                     f"{name} of an array times {scale:.0e} in {np.dtype(dtype)} scales with it"
                 )
@@ -220,7 +222,7 @@ def _check_lmo(case: _NormCase) -> None:
         most = 1.0 + _RELATIVE_ERROR
         case.at_most(norm.value(point), most, "lmo returns a point of the unit ball", "its value ")
         promise = "the inner product of G and lmo(G) is -dual(G)"
-        case.close(_inner(G, point), -norm.dual(G), promise, rtol=_RELATIVE_ERROR)
+        case.close(_compute_inner_product(G, point), -norm.dual(G), promise, rtol=_RELATIVE_ERROR)
     size = norm.value(norm.lmo(np.zeros_like(case.W)))
     case.require(size <= 1.0 + _RELATIVE_ERROR, "lmo returns a point of the unit ball for G = 0")
 
@@ -259,7 +261,7 @@ def _check_prox_at(case: _NormCase, W: np.ndarray, tau: float) -> None:
     size = norm.value(found)
     promise = "prox is optimal: W - prox(W, tau) is tau times a subgradient of the value"
     case.at_most(norm.dual(W - found) / tau, 1.0 + _RELATIVE_ERROR, promise, "dual / tau: ")
-    product, wanted = _inner(W - found, found), tau * size
+    product, wanted = _compute_inner_product(W - found, found), tau * size
     case.close(product, wanted, promise, atol=_RELATIVE_ERROR * tau * norm.value(W))
     reached = tau * size + 0.5 * float(np.sum((found - W) ** 2))
     for other in (W, 0.9 * found, found + 0.1 * case.V, found + 1e-4 * case.W):
@@ -289,7 +291,7 @@ def _check_project_at(case: _NormCase, W: np.ndarray, radius: float) -> None:
     promise = "project again changes nothing"
     case.close(norm.project(found, radius), found, promise, atol=1e-12 * radius)
     promise = "project is optimal: W - project(W, radius) supports the ball there"
-    most, product = radius * norm.dual(W - found), _inner(W - found, found)
+    most, product = radius * norm.dual(W - found), _compute_inner_product(W - found, found)
     allowed = _RELATIVE_ERROR * radius * norm.dual(W)
     case.close(product, most, promise, atol=allowed)
     least = float(np.linalg.norm(W - found)) * (1.0 - _RELATIVE_ERROR)
@@ -347,11 +349,11 @@ def _check_round_trip(case: _NormCase) -> None:
         promise = "link and mirror are inverse to one another, but for rounding"
         for there, back in ((norm.mirror, norm.link), (norm.link, norm.mirror)):
             image = np.asarray(there(point))
-            allowed = 1e-8 * float(np.max(np.abs(point))) + _rounding_effect(back, image)
+            allowed = 1e-8 * float(np.max(np.abs(point))) + _estimate_rounding(back, image)
             case.close(back(image), point, promise, atol=allowed)
 
 
-def _rounding_effect(function: Callable[[np.ndarray], Any], point: np.ndarray) -> float:
+def _estimate_rounding(function: Callable[[np.ndarray], Any], point: np.ndarray) -> float:
     """Return what rounding of a point may do to the function there.
 
     A map with an inverse may still bring numbers so near together that rounding loses them: where
