@@ -115,6 +115,9 @@ def try_inputs(
     while left and time.time() < until:
         started = None
         for record, ended in _run_process(seed, list(left), kinds, until, stop):
+            # The worker prints a record before and after each input. If it dies, the last input
+            # that has only the first record is the one that killed it; a new process tries the
+            # others.
             if "seconds" in record:
                 started = None
                 left.remove(record["number"])
@@ -129,6 +132,7 @@ def try_inputs(
 
 
 def record_crash(number: int, code: int, errors: str) -> Record:
+    # SIGPROF comes from the timer of the worker, which limits the CPU time of an input.
     reason = "never returned" if code == -signal.SIGPROF else f"the process ended with {code}"
     message = f"{reason} {errors.strip()[-400:]}"
     return {"number": number, "subject": "?", "kind": "failed", "message": message, "seconds": 0.0}
@@ -138,7 +142,7 @@ def _run_process(
     seed: int, numbers: list[int], kinds: Iterable[str], until: float, stop: Any
 ) -> Iterator[tuple[Record, int | None]]:
     """Yield the lines that one process prints, and finally its exit code."""
-    limit = until if until < float("inf") else 1e18
+    limit = until if until < float("inf") else 1e18  # JSON has no infinity
     plan = {"seed": seed, "numbers": numbers, "kinds": list(kinds), "until": limit}
     command = [sys.executable, "-m", "benchmarks.fuzz.worker", json.dumps(plan)]
     with tempfile.TemporaryFile("w+") as errors:

@@ -110,6 +110,7 @@ def describe_machine() -> dict[str, Any]:
 
 def make_child_environment() -> dict[str, str]:
     """Return this environment, with the number of threads set to one."""
+    # Children import ``benchmarks`` from the repository, whatever their working directory is.
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     return os.environ | ONE_THREAD | {"PYTHONPATH": os.pathsep.join(p for p in paths if p)}
 

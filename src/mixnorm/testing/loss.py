@@ -28,11 +28,11 @@ def check_loss(
 ) -> None:
     """Check that a loss keeps the promises of :class:`mixnorm.losses.Loss`.
 
-    The loss is tried on random scores and weights: derivatives against finite differences (or
-    subgradients against what they bound), weights against repeated rows, constants against what
-    they bound, dtypes, probabilities, huge scores. The promises of
-    :class:`mixnorm.losses.SmoothLoss` and :class:`mixnorm.losses.DualLoss` are checked where the
-    loss has their methods: a conjugate against the loss, by Fenchel's and Young's inequality.
+    The check evaluates the loss on random scores and weights. It compares derivatives with finite
+    differences, weights with repeated rows, and constants with what they bound. It also tests
+    dtypes, probabilities and huge scores. If the loss has the methods of
+    :class:`mixnorm.losses.SmoothLoss` or :class:`mixnorm.losses.DualLoss`, their promises are
+    checked too: a conjugate, for example, by the inequality of Fenchel and Young.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def check_loss(
     n_outputs : int, default=3
         Number of outputs (classes) to try it with.
     n_samples : int, default=16
-        Number of rows, where ``y`` is not given.
+        Number of rows, if ``y`` is not given.
     y : array-like, optional
         Targets to try, as ``loss.encode`` takes them; by default random labels, signs, or random
         numbers for a regression loss.
@@ -93,7 +93,7 @@ def _check_inputs_untouched(case: LossCase) -> None:
     first = case.call(case.at, case.scores, case.weight, name="value_and_residual")
     second = case.at(case.scores)
     same = first[0] == second[0] and np.array_equal(first[1], second[1])
-    case.require(same, "value_and_residual gives the same again when called again")
+    case.require(same, "value_and_residual returns the same result when called again")
 
 
 def _check_gradient(case: LossCase) -> None:
@@ -138,7 +138,7 @@ def _check_zero_weights(case: LossCase) -> None:
     kept = weight > 0
     value, residual = case.at(case.scores, weight)
     fewer, part = case.at(case.scores[kept], weight[kept], kept)
-    promise = "rows of weight zero count for nothing"
+    promise = "rows of weight zero have no effect"
     case.close(value, fewer, promise, rtol=ROUNDING)
     case.close(residual[kept], part, promise, atol=ROUNDING)
     case.require(not np.any(residual[~kept]), promise, "their residual is not zero")
@@ -156,9 +156,9 @@ def _check_shift(case: LossCase) -> None:
 
 
 def _draw_moves(case: LossCase) -> list[tuple[np.ndarray, float, float, np.ndarray]]:
-    """Return moves of the scores, the rise of the loss above its tangent, its slack, and the slope.
+    """Return moves of the scores, each with the rise above the tangent, its slack, and the slope.
 
-    Moves also start from scores of zero, since derivatives may jump at ties.
+    Moves also start from scores of zero, because derivatives may jump at ties.
     """
     found = []
     for start in (case.scores, np.zeros_like(case.scores)):
@@ -209,7 +209,7 @@ def _check_zero_weights_of_curvature(case: LossCase) -> None:
     weight, target = case.weight.copy(), case.target
     weight[::3] = 0.0
     residual = case.at(case.scores, weight)[1]
-    promise = "rows of weight zero count for nothing"
+    promise = "rows of weight zero have no effect"
     curvature = np.asarray(case.loss.curvature(residual, target, weight))
     case.require(not np.any(curvature[weight == 0.0]), promise, "their curvature is not zero")
     column = case.direction[:, 0]
@@ -310,7 +310,7 @@ def _check_huge_scores(case: LossCase) -> None:
 
 
 def _get_proba(loss: Any, scores: np.ndarray) -> np.ndarray | None:
-    """Return probabilities, or None for a loss that says it has none."""
+    """Return probabilities, or None for a loss without any."""
     try:
         return np.asarray(loss.proba(scores))
     except TypeError:

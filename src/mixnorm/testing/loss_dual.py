@@ -114,8 +114,8 @@ def _check_balance(case: LossCase) -> None:
 def _find_balanced_point(case: LossCase) -> np.ndarray:
     """Return a point of the domain whose sums are nearly zero, found without ``balance``.
 
-    It is the derivative of the loss at the best intercept; in fact of its Moreau envelope, which is
-    smooth for every loss and has the prox as its derivative.
+    It is the derivative, at the best intercept, of the loss's Moreau envelope. The envelope is
+    smooth for every loss, and its derivative is the prox of the conjugate.
     """
     step = float(case.weight.mean())
 
@@ -143,7 +143,7 @@ def _check_best_constant(case: LossCase) -> None:
     case.close(sums, np.zeros(case.n_outputs), promise, atol=ROUNDING)
     value = case.at(np.zeros_like(case.scores) + np.asarray(constant))[0]
     gap = value + float(loss.conjugate(theta, case.target, case.weight))
-    promise = "best_constant has the least loss, as its dual point shows"
+    promise = "best_constant has the smallest loss, and its dual point proves it"
     case.require(abs(gap) <= 1e-9 * max(abs(value), 1.0), promise, f"a gap of {gap:.3g} is left")
 
 
@@ -151,7 +151,7 @@ def _check_zero_weights_of_duals(case: LossCase) -> None:
     loss, target, weight = case.loss, case.target, case.weight.copy()
     weight[::3] = 0.0
     theta = case.at(case.scores, weight)[1]
-    promise = "rows of weight zero count for nothing"
+    promise = "rows of weight zero have no effect"
     found = loss.conjugate(theta, target, weight)
     case.require(math.isfinite(found), promise, f"the conjugate is {found}")
     away = theta + case.direction * case.weight[:, None]

@@ -16,9 +16,9 @@ from mixnorm.testing.contract import Contract, differentiate
 _STEP_IN_WEIGHTS = 1e-6
 _ERROR_OF_GRADIENTS = 1e-6
 _RELATIVE_ERROR = 1e-10
-# Errors of a decomposition beside random ones of one rounding per entry.
+# Errors of a decomposition, as a multiple of random errors of one rounding per entry.
 _ROUNDINGS_OF_DECOMPOSITION = 64.0
-# How far a projection may lie outside of its ball, relative to the radius.
+# Distance by which a projection may lie outside its ball, relative to the radius.
 _OUTSIDE = 1e-12
 
 
@@ -41,7 +41,7 @@ class _NormCase(Contract):
         return self.points[1]
 
     def pairs(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return pairs of points, far from one another and near."""
+        """Return pairs of points, both far from each other and near."""
         far = zip(self.points[:-1], self.points[1:], strict=True)
         return [*far, *((point, point + 1e-3 * self.V) for point in self.points)]
 
@@ -53,10 +53,10 @@ class _NormCase(Contract):
 def check_norm(norm: object, *, shape: tuple[int, int] = (6, 4), random_state: int = 0) -> None:
     """Check that a norm keeps the promises of :class:`mixnorm.norms.Norm`.
 
-    The norm is tried on random arrays, and of its abilities those that it has: Hölder's inequality
-    and the points where it is an equality, prox and projection by their optimality conditions and
-    against other points, mirror maps by finite differences and round trips, sums over rows, dtypes,
-    huge and tiny arrays.
+    The check evaluates the norm and the abilities that it has on random arrays. It tests Hölder's
+    inequality and where it is an equality. Prox and projection must meet their optimality
+    conditions and be better than other points. Mirror maps are compared with finite differences,
+    and must be inverse to each other. Dtypes, and huge and tiny arrays, are tested too.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def _list_operations(case: _NormCase) -> dict[str, Callable[[Any], Any]]:
     return {name: function for name, function in scaling.items() if case.has(name)}
 
 
-# --- what every norm promises
+# --- promises of every norm
 
 
 def _check_parameters(case: _NormCase) -> None:
@@ -138,7 +138,7 @@ def _check_inputs_untouched(case: _NormCase) -> None:
         W = case.W.copy()
         first = case.call(function, W, name=name)
         same = np.array_equal(np.asarray(first), np.asarray(function(W)))
-        case.require(same, f"{name} gives the same again when called again")
+        case.require(same, f"{name} returns the same result when called again")
         if name not in plain:
             apart = not np.may_share_memory(np.asarray(first), W)
             case.require(apart, f"{name} returns an array of its own")
@@ -165,7 +165,7 @@ def _check_duality(case: _NormCase) -> None:
         case.at_most(
             abs(_compute_inner_product(first, second)), most, "<W, V> is at most value(W) dual(V)"
         )
-    # Where it has a gradient, a norm grows by what its argument aligns with, of dual norm one.
+    # The gradient of a norm has dual norm one, and attains equality in Hölder's inequality.
     slope = differentiate(norm.value, case.W, _STEP_IN_WEIGHTS)
     case.close(
         norm.dual(slope), 1.0, "dual is one at the gradient of the value", atol=_ERROR_OF_GRADIENTS
@@ -317,7 +317,7 @@ def _check_factors(case: _NormCase) -> None:
     left, values, right = (np.asarray(part) for part in norm.prox_factors(case.W, tau))
     promise = "the factors of the prox multiply to it"
     case.close((left * values) @ right, norm.prox(case.W, tau), promise, atol=_RELATIVE_ERROR)
-    case.require(np.all(values > 0.0), "prox_factors returns positive values alone")
+    case.require(np.all(values > 0.0), "prox_factors returns only positive values")
     one = np.eye(len(values))
     promise = "prox_factors returns orthonormal vectors"
     case.close(left.T @ left, one, promise, atol=_RELATIVE_ERROR)
@@ -346,7 +346,7 @@ def _check_half_square(case: _NormCase, name: str, size: Callable[[np.ndarray], 
 def _check_round_trip(case: _NormCase) -> None:
     norm = case.norm
     for point in case.points[:2]:
-        promise = "link and mirror are inverse to one another, but for rounding"
+        promise = "link and mirror are inverse to each other, up to rounding"
         for there, back in ((norm.mirror, norm.link), (norm.link, norm.mirror)):
             image = np.asarray(there(point))
             allowed = 1e-8 * float(np.max(np.abs(point))) + _estimate_rounding(back, image)
@@ -354,11 +354,11 @@ def _check_round_trip(case: _NormCase) -> None:
 
 
 def _estimate_rounding(function: Callable[[np.ndarray], Any], point: np.ndarray) -> float:
-    """Return what rounding of a point may do to the function there.
+    """Return the effect of rounding a point on the value of a function.
 
-    A map with an inverse may still bring numbers so near together that rounding loses them: where
-    the norm is nearly the trace norm, small singular values of ``mirror`` are far below the
-    rounding of large ones.
+    An invertible map may bring numbers so close together that rounding loses them. If the norm is
+    nearly the trace norm, small singular values of ``mirror`` are far below the rounding errors of
+    large ones.
     """
     size = float(np.finfo(point.dtype).eps) * float(np.max(np.abs(point)))
     noise = np.random.default_rng(0).standard_normal((3, *point.shape))
@@ -371,7 +371,8 @@ def _check_strong_convexity(case: _NormCase) -> None:
     norm, constant = case.norm, case.norm.strong_convexity()
     promise = f"strong_convexity()={constant} is a positive Python float"
     case.require(type(constant) is float and constant > 0.0, promise)
-    # Equal entries, or singular values, of which every other grows: there it is often least.
+    # The bend is often smallest at equal entries or singular values, of which every second one
+    # grows.
     ones, diagonal = np.ones_like(case.W), np.eye(*case.W.shape)
     turns = np.where(np.indices(ones.shape).sum(axis=0) % 2, -0.1, 0.1)
     steps = np.where(np.arange(len(diagonal)) % 2, -0.1, 0.1)[:, None] * diagonal

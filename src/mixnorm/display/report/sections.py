@@ -128,8 +128,8 @@ def features_section(report: Report) -> Html:
     parts: list[Html | None] = [
         tag(
             "p",
-            "In the order they were chosen, with how far each lowered the training loss, given"
-            " those above it.",
+            "In the order they were chosen. Each lowers the training loss by the amount shown,"
+            " given those above it.",
         ),
         tag("p", one_line(report.how_folds)) if report.how_folds else None,
         _list_members(report),

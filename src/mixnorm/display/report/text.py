@@ -17,7 +17,7 @@ LARGEST_SHOWN = 1e150
 
 
 def is_known(value: float | None) -> TypeGuard[float]:
-    """Tell whether a value is a number that can be written and drawn."""
+    """Return whether a value is a number that can be written and drawn."""
     return value is not None and abs(value) < LARGEST_SHOWN
 
 
