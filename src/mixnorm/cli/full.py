@@ -229,7 +229,7 @@ def _make_model(task: str, plan: _FitPlan) -> BaseEstimator:
 def _score_shareboost(
     data: TrainingTable, found: SearchOutcome, folds: list[FoldPath], plan: _FitPlan, outputs: int
 ) -> float | None:
-    """Return the held-out error of ShareBoost with all columns; None if it would take too long."""
+    """Return the held-out error of ShareBoost with all columns; None if it takes too long."""
     from sklearn.base import clone
 
     from mixnorm.engines.greedy import GreedyOptions

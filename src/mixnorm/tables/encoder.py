@@ -370,7 +370,7 @@ def check_readable(name: str, kind: str, gap: Gaps, rows: int, example: str = ""
 def describe_encoding(
     encoder: TableEncoder, gaps: dict[str, Gaps], rows: int, *, together: bool = True
 ) -> list[str]:
-    """Return sentences about what was done to the training data.
+    """Return sentences that describe the treatment of the training data.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Advice on norms as one HTML page that can be mailed, read offline and printed."""
+"""Advice on norms as one HTML page that can be sent by mail, read offline and printed."""
 
 from __future__ import annotations
 
