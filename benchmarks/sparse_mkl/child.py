@@ -43,7 +43,7 @@ from benchmarks.sparse_mkl.methods import (
 )
 
 FEW = (60, 5)  # rows and columns of a first call, which loads and compiles
-RANK = 64  # of the stand-ins: the estimators' default
+RANK = 64  # of the low-rank approximations: the estimators' default
 LITTLE = 2**27  # bytes for kernels that are computed when used: the estimators' default
 ALGORITHMS = {"functional": "gomp", "empirical": "l2"}  # by rule
 ADDITIVE = {"relevant": 4, "tested": 2_000}
@@ -51,7 +51,7 @@ BESIDE = {"boosting": Boosting(), "splines": Splines()}  # others on additive de
 
 
 class Watched:
-    """A pool that times its scans, and checks them against a slow twin without stand-ins."""
+    """A pool that times its scans, and checks them against a slow exact twin."""
 
     def __init__(self, pool: Any, twin: Any = None) -> None:
         self.pool, self.twin = pool, twin
@@ -141,7 +141,7 @@ def measure_rounds(
 
 
 def make_pool(X: np.ndarray, weight: np.ndarray) -> tuple[Any, float]:
-    """Return the pool of kernels with stand-ins, as in the estimators, and its CPU seconds."""
+    """Return the pool of approximated kernels, as in the estimators, and its CPU seconds."""
     from mixnorm.pools import KernelPool
 
     def make() -> Any:
@@ -154,7 +154,7 @@ def make_pool(X: np.ndarray, weight: np.ndarray) -> tuple[Any, float]:
 
 
 def make_reference(X: np.ndarray, weight: np.ndarray) -> Any:
-    """Return the pool without stand-ins, which scores all kernels exactly in every scan."""
+    """Return the pool without approximations, which scores all kernels exactly in every scan."""
     from mixnorm.pools import KernelPool
 
     known = make_bank().fit(X)

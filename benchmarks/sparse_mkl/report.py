@@ -135,7 +135,7 @@ def _format_both(line: Line, ours: Line | None, name: str) -> tuple[str, str]:
 
 def make_scans_table(records: Iterable[Record]) -> Table:
     """Return the table of scans: seconds, and how often the slow twin chose the same kernel."""
-    columns = ("kernels", "rows", "seconds", "wall", "most", "scored", "stand-ins s", "MiB", "same")
+    columns = ("kernels", "rows", "seconds", "wall", "most", "scored", "approx. s", "MiB", "same")
     table = make_table("Scans, 3 outputs: seconds a round, and kernels scored exactly", *columns)
     for record in records:
         name = f"{record['part']} {record['method']}"
