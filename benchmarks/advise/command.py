@@ -77,11 +77,11 @@ def describe(record: Record) -> str:
         return describe_failure(record)
     if record["status"] != "ok":
         return str(record["status"])
-    said = f"{record['chosen']:<7} ({record['verdict']}), {record['seconds']:.1f} s"
+    summary = f"{record['chosen']:<7} ({record['verdict']}), {record['seconds']:.1f} s"
     if "errors" not in record:
-        return said
-    told = ", ".join(f"{name} {error:.3f}" for name, error in record["errors"].items())
-    return f"{'right' if is_right(record) else 'WRONG'}: {said}; test errors {told}"
+        return summary
+    errors = ", ".join(f"{name} {error:.3f}" for name, error in record["errors"].items())
+    return f"{'right' if is_right(record) else 'WRONG'}: {summary}; test errors {errors}"
 
 
 def is_right(record: Record) -> bool:
@@ -113,8 +113,8 @@ def _make_table(part: str, records: list[Record]) -> Table:
     for one in records:
         cells = [f"{one['errors'][name]:.3f}" if name in one["errors"] else "" for name in norms]
         mark = "right" if is_right(one) else "wrong"
-        said = (one["data"], str(one["seed"]), one["chosen"], one["verdict"], mark)
-        table.add_row(*said, *cells, f"{one['seconds']:.1f}")
+        first_cells = (one["data"], str(one["seed"]), one["chosen"], one["verdict"], mark)
+        table.add_row(*first_cells, *cells, f"{one['seconds']:.1f}")
     return table
 
 
@@ -129,13 +129,13 @@ def check_bar(found: dict[str, Record]) -> Iterator[Check]:
         for seed in seeds:
             some = [one for one in records if one["seed"] == seed]
             number = sum(map(is_right, some))
-            told = f"{number} of {len(some)}"
+            measured = f"{number} of {len(some)}"
             enough = number >= least if len(some) == whole else None
-            yield Check(part, f"advice is right, draw {seed}", asked, told, enough)
+            yield Check(part, f"advice is right, draw {seed}", asked, measured, enough)
     one = found.get("isolet/isolet/0", {})
     name, asked = "isolet: seconds", f"< {ISOLET_SECONDS:g} on 2 cores"
     if one.get("status") != "ok":
         yield Check("time", name, asked)
         return
-    told = f"{one['wall_seconds']:.1f}, one thread"
-    yield Check("time", name, asked, told, one["wall_seconds"] < ISOLET_SECONDS)
+    measured = f"{one['wall_seconds']:.1f}, one thread"
+    yield Check("time", name, asked, measured, one["wall_seconds"] < ISOLET_SECONDS)

@@ -184,10 +184,10 @@ def run_processes(commands: list[list[str]], limit: float) -> dict[str, Any]:
 def find_error(text: str) -> dict[str, float]:
     """Return the test error in percent from the last output line: a number, or our JSON."""
     try:
-        said = json.loads(text)
+        result = json.loads(text)
     except ValueError:
         return {}
-    error = said if isinstance(said, float) else said.get("error")
+    error = result if isinstance(result, float) else result.get("error")
     return {} if error is None else {"error": 100 * error}
 
 

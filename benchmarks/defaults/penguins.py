@@ -30,14 +30,14 @@ def measure(seed: int) -> Record:
     """Run ``mixnorm fit -k 5`` on a table, and tune scikit-learn's pipeline on the same folds."""
     table = draw_penguins(seed)
     began = time.process_time()
-    told = fit_table(table)
+    output = fit_table(table)
     seconds = time.process_time() - began
     return {
         "status": "ok",
-        "chosen": [row["name"] for row in told["path"]],
-        "error": 100.0 * told["error"],
-        "baseline": 100.0 * told["full_error"],
-        "own": 100.0 * told["own_full_error"],
+        "chosen": [row["name"] for row in output["path"]],
+        "error": 100.0 * output["error"],
+        "baseline": 100.0 * output["full_error"],
+        "own": 100.0 * output["own_full_error"],
         "tuned": measure_tuned_error(table),
         "seconds": seconds,
     }
@@ -56,8 +56,8 @@ def fit_table(table: Mapping[str, np.ndarray]) -> dict[str, Any]:
             code = main([*words, "--report", str(place / "report.html")])
         if code:
             raise RuntimeError(f"mixnorm fit ended with status {code}")
-        told: dict[str, Any] = json.loads(out.getvalue())
-        return told
+        output: dict[str, Any] = json.loads(out.getvalue())
+        return output
 
 
 def measure_tuned_error(table: Mapping[str, np.ndarray]) -> float:

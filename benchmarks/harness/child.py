@@ -38,7 +38,7 @@ def find_method(suite: str, name: str) -> Method:
 def run(job: dict[str, Any], report: Path) -> None:
     """Run one job, and append a line of JSON for each finished stage."""
 
-    def tell(**stage: Any) -> None:
+    def report_stage(**stage: Any) -> None:
         with report.open("a") as file:
             file.write(json.dumps(stage) + "\n")
 
@@ -47,7 +47,7 @@ def run(job: dict[str, Any], report: Path) -> None:
     X = method.convert(split.X)
     split = dataclasses.replace(split, X=X, X_test=method.convert(split.X_test))
     _, cost = measure_call(method.setup)
-    tell(import_seconds=cost.seconds, x_bytes=splits.count_bytes(X), rows=len(split.y))
+    report_stage(import_seconds=cost.seconds, x_bytes=splits.count_bytes(X), rows=len(split.y))
 
     size = min(job["size"], method.most(X))
     tuned = job.get("tuned")
@@ -57,13 +57,13 @@ def run(job: dict[str, Any], report: Path) -> None:
             lambda: count_failures(lambda: method.tune(X, split.y, size))
         )
         if tuned:
-            tell(search_seconds=cost.seconds, tuned=tuned)
+            report_stage(search_seconds=cost.seconds, tuned=tuned)
 
     limit_cpu(job["limit"])
     (fitted, stopped), first = measure_call(
         lambda: count_failures(lambda: method.fit(X, split.y, size, **tuned))
     )
-    tell(
+    report_stage(
         unconverged=stopped,
         points=score_models(method, fitted, size, split),
         seconds=first.seconds,
@@ -82,7 +82,7 @@ def run(job: dict[str, Any], report: Path) -> None:
                 lambda: count_failures(lambda: method.fit(X, split.y, size, **tuned))
             )
             later.append(cost.seconds)
-        tell(seconds=statistics.median(later), later_seconds=later, calls=1 + len(later))
+        report_stage(seconds=statistics.median(later), later_seconds=later, calls=1 + len(later))
 
 
 def count_failures(call: Callable[[], Any]) -> tuple[Any, int]:

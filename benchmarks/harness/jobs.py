@@ -188,9 +188,9 @@ def unpack_commit(commit: str, folder: Path) -> dict[str, str]:
         ["git", "archive", commit, "src"], cwd=ROOT, capture_output=True, check=False
     )
     if packed.returncode:
-        told = packed.stderr.decode(errors="replace").strip()
+        reason = packed.stderr.decode(errors="replace").strip()
         raise SystemExit(
-            f"git cannot read the package of commit {commit!r}: {told}\n"
+            f"git cannot read the package of commit {commit!r}: {reason}\n"
             "Give a commit of this repository, in a clone with the full history."
         )
     with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:

@@ -43,7 +43,7 @@ def list_solvers(place: Place) -> dict[str, Solver]:
 def run(order: dict[str, Any], report: Path) -> None:
     """Carry out one order, and append a line of JSON for each finished stage."""
 
-    def tell(**stage: Any) -> None:
+    def report_stage(**stage: Any) -> None:
         with report.open("a") as file:
             file.write(json.dumps(stage) + "\n")
 
@@ -53,18 +53,18 @@ def run(order: dict[str, Any], report: Path) -> None:
     if order["stage"] == "tune":
         limit_cpu(order["limit"])
         for found in search_tolerance(solver, problem):
-            tell(**found)
+            report_stage(**found)
             limit_cpu(order["limit"])
         return
 
     inputs, tol = solver.convert(problem), order["tol"] or problem.tol
     _, cost = measure_call(solver.setup)
-    tell(import_seconds=cost.seconds, tol=tol, asked=problem.tol)
+    report_stage(import_seconds=cost.seconds, tol=tol, asked=problem.tol)
     limit_cpu(order["limit"])
     fitted, first = measure_call(lambda: solver.solve(inputs, problem, tol))
     costs = {"seconds": first.seconds, "first_seconds": first.seconds, "calls": 1}
-    tell(peak_bytes=first.peak_bytes, peak_total_bytes=first.total_bytes, **costs)
-    tell(
+    report_stage(peak_bytes=first.peak_bytes, peak_total_bytes=first.total_bytes, **costs)
+    report_stage(
         claimed=solver.get_claimed_gaps(fitted),
         **compute_gaps(problem, solver.models(fitted, problem)),
     )
@@ -74,7 +74,7 @@ def run(order: dict[str, Any], report: Path) -> None:
         limit_cpu(order["limit"])
         _, cost = measure_call(lambda: solver.solve(inputs, problem, tol))
         later.append(cost.seconds)
-    tell(seconds=statistics.median(later), later_seconds=later, calls=1 + len(later))
+    report_stage(seconds=statistics.median(later), later_seconds=later, calls=1 + len(later))
 
 
 if __name__ == "__main__":

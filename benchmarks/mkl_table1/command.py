@@ -125,8 +125,8 @@ def describe(record: Record) -> str:
     chosen = {
         name: facts[name] for name in ("C", "width", "beta", "tail", "lambda") if name in facts
     }
-    told = ", ".join(f"{name} {value:g}" for name, value in chosen.items())
-    return f"{record['accuracy']:6.2f} %  {record['seconds']:7.2f} s  {told}"
+    parameters = ", ".join(f"{name} {value:g}" for name, value in chosen.items())
+    return f"{record['accuracy']:6.2f} %  {record['seconds']:7.2f} s  {parameters}"
 
 
 def report(store: Store, console: Console) -> bool:

@@ -72,8 +72,8 @@ def run(args: argparse.Namespace, store: Store, console: Console) -> None:
 def is_finished(record: Record, order: dict[str, Any]) -> bool:
     """Return whether a record belongs to an order with the current settings."""
     today = choose_settings(order["variant"], quick=order["quick"], device=order["device"])
-    told = json.loads(json.dumps(dataclasses.asdict(today)))  # as stored: lists for tuples
-    same = record["order"] == order and record.get("settings", told) == told
+    current = json.loads(json.dumps(dataclasses.asdict(today)))  # as stored: lists for tuples
+    same = record["order"] == order and record.get("settings", current) == current
     return same and record["status"] in ("ok", "timeout")
 
 

@@ -95,8 +95,8 @@ def make_affine_table(found: Found) -> Table:
         worst = max(kinds, key=lambda kind: kind["change"])
         cells = [cell for k in kinds for cell in (f"{100 * k['change']:.2f}", f"{k['tried']:,}")]
         counts = (f"{record['rows']:,}", f"{record['mistakes']:,}")
-        told = f"{worst['mistakes']:,}, {worst['worst']}" if worst["change"] else ""
-        table.add_row(key.split("/")[1], *counts, *cells, told)
+        largest = f"{worst['mistakes']:,}, {worst['worst']}" if worst["change"] else ""
+        table.add_row(key.split("/")[1], *counts, *cells, largest)
     table.caption = "Mistakes are summed over all orders; changes are the largest of those tried."
     return table
 

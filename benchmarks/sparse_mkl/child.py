@@ -191,7 +191,7 @@ def measure_costs(
     with limit_seconds(limit):
         inputs, made = measure_call(lambda: learner.convert(rows))
     peaks, chosen, searched = [made.total_bytes], {}, {}
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if tuned:
             with limit_seconds(limit):
@@ -207,7 +207,7 @@ def measure_costs(
         "made_seconds": made.seconds if learner.stored else 0.0,
         "extra_seconds": loaded.seconds + max(0.0, first.seconds - (later or [first.seconds])[0]),
         "peak_bytes": max(*peaks, first.total_bytes),
-        "warned": sum("Converge" in one.category.__name__ for one in told),
+        "warned": sum("Converge" in one.category.__name__ for one in caught),
     }
 
 

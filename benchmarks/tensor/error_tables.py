@@ -80,9 +80,9 @@ def make_tables(found: Found, data: str = DATA) -> Iterator[Table]:
 def make_target_table(data: str, results: Results) -> Table:
     """Return the errors of every model, with the prototype's and, for raw targets, the paper's."""
     columns = ("splits", "mean", "median", "less ridge", "count", "CPU s")
-    told = ("prototype", "paper") if results.target == "raw" else ("prototype",)
+    published = ("prototype", "paper") if results.target == "raw" else ("prototype",)
     title = f"Tables 3 and 4, {data}: test errors, {TARGETS[results.target]}"
-    table = make_table(title, *columns, *(told if data == DATA else ()))
+    table = make_table(title, *columns, *(published if data == DATA else ()))
     table.caption_justify = "left"
     table.caption = (
         "± standard error over splits. less ridge: of the same degree, split by split (without "
@@ -101,7 +101,7 @@ def _format_cells(results: Results, key: Key) -> tuple[str, ...]:
     values, counts = results.values(key), results.values(key, "count")
     rival = ("ridge", key[1] or 1)
     less = results.less(key, rival) if key != rival else np.zeros(0)
-    told = PROTOTYPE.get((results.target, *key))
+    published = PROTOTYPE.get((results.target, *key))
     return (
         str(len(values)),
         format_figure(Figure.of(np.array(values))),
@@ -109,7 +109,9 @@ def _format_cells(results: Results, key: Key) -> tuple[str, ...]:
         format_figure(Figure.of(less), "+") if len(less) else "",
         f"{statistics.mean(counts):.1f}" if counts else "",
         f"{statistics.mean(results.values(key, 'seconds')):.2g}",
-        "" if told is None else f"{told.mean:.0f}" + (f"/{told.median:.0f}" if told.median else ""),
+        ""
+        if published is None
+        else f"{published.mean:.0f}" + (f"/{published.median:.0f}" if published.median else ""),
         PAPER.get(key, ""),
     )
 
@@ -163,16 +165,16 @@ def _check_same(results: Results, model: str) -> Check:
     asked = "prototype ± " + (f"{100 * CLOSE:g} %" if exact else "1 s.e.")
     off: list[float] = []
     for key in keys:
-        values, told = results.values(key), PROTOTYPE[(results.target, *key)]
+        values, published = results.values(key), PROTOTYPE[(results.target, *key)]
         if not values:
             continue
         if exact:
-            off.append(100.0 * (statistics.mean(values) / told.mean - 1.0))
-            if told.median:
-                off.append(100.0 * (statistics.median(values) / told.median - 1.0))
+            off.append(100.0 * (statistics.mean(values) / published.mean - 1.0))
+            if published.median:
+                off.append(100.0 * (statistics.median(values) / published.median - 1.0))
         else:
             figure = Figure.of(np.array(values))
-            off.append((figure.mean - told.mean) / figure.error)
+            off.append((figure.mean - published.mean) / figure.error)
     if not off:
         return Check("tables", name, asked)
     most = 100.0 * CLOSE if exact else 1.0
@@ -188,8 +190,8 @@ def _check_counts(results: Results) -> Check:
     if not all(results.values(key, "count") for key in keys):
         return Check("tables", name, asked)
     means = [statistics.mean(results.values(key, "count")) for key in keys]
-    told = [PROTOTYPE[(results.target, *key)].count or 0.0 for key in keys]
-    near = all(abs(m - t) <= CLOSE * t + 0.5 for m, t in zip(means, told, strict=True))
+    published = [PROTOTYPE[(results.target, *key)].count or 0.0 for key in keys]
+    near = all(abs(m - t) <= CLOSE * t + 0.5 for m, t in zip(means, published, strict=True))
     shown = ", ".join(f"{mean:.1f}" for mean in means)
     return Check("tables", name, asked, shown, near if results.whole(*keys) else None)
 

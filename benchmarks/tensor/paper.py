@@ -38,7 +38,7 @@ SECONDS = {
 
 
 @dataclass(frozen=True)
-class Told:
+class Published:
     """Mean error over ten splits, and median and mean number of weights if reported."""
 
     mean: float
@@ -46,33 +46,33 @@ class Told:
     count: float | None = None
 
 
-PROTOTYPE: dict[tuple[str, str, int], Told] = {
-    ("raw", "l4/3", 1): Told(1108, 1113, 1.0),
-    ("raw", "l4/3", 2): Told(3422, 2403, 20.1),
-    ("raw", "l4/3", 3): Told(3338, 2870, 140),
-    ("raw", "l4/3", 4): Told(7384, 3315, 758),
-    ("raw", "ridge", 1): Told(1196, 1224),
-    ("raw", "ridge", 2): Told(2954, 2587),
-    ("raw", "ridge", 3): Told(2988, 2888),
-    ("raw", "ridge", 4): Told(4378, 3569),
-    ("raw", "lasso", 1): Told(1117, 1141, 9),
-    ("raw", "lasso", 2): Told(2131, 1780, 18),
-    ("raw", "lasso", 3): Told(3886, 2514, 23),
-    ("raw", "exponential", 0): Told(1090),
-    ("raw", "exponential, normalised", 0): Told(1118),
-    ("raw", "gaussian", 0): Told(1090),
-    ("raw", "constant", 0): Told(3435),
-    ("centred", "l4/3", 1): Told(1080, None, 2.3),
-    ("centred", "l4/3", 2): Told(1215, None, 23.7),
-    ("centred", "l4/3", 3): Told(1194, None, 181),
-    ("centred", "ridge", 1): Told(1065),
-    ("centred", "ridge", 2): Told(1239),
-    ("centred", "ridge", 3): Told(1182),
-    ("centred", "lasso", 1): Told(1114, None, 7),
-    ("centred", "lasso", 2): Told(1229, None, 8),
-    ("centred", "lasso", 3): Told(1241, None, 6),
-    ("centred", "exponential", 0): Told(1092),
-    ("centred", "exponential, normalised", 0): Told(1105),
-    ("centred", "gaussian", 0): Told(1083),
-    ("centred", "constant", 0): Told(1257),
+PROTOTYPE: dict[tuple[str, str, int], Published] = {
+    ("raw", "l4/3", 1): Published(1108, 1113, 1.0),
+    ("raw", "l4/3", 2): Published(3422, 2403, 20.1),
+    ("raw", "l4/3", 3): Published(3338, 2870, 140),
+    ("raw", "l4/3", 4): Published(7384, 3315, 758),
+    ("raw", "ridge", 1): Published(1196, 1224),
+    ("raw", "ridge", 2): Published(2954, 2587),
+    ("raw", "ridge", 3): Published(2988, 2888),
+    ("raw", "ridge", 4): Published(4378, 3569),
+    ("raw", "lasso", 1): Published(1117, 1141, 9),
+    ("raw", "lasso", 2): Published(2131, 1780, 18),
+    ("raw", "lasso", 3): Published(3886, 2514, 23),
+    ("raw", "exponential", 0): Published(1090),
+    ("raw", "exponential, normalised", 0): Published(1118),
+    ("raw", "gaussian", 0): Published(1090),
+    ("raw", "constant", 0): Published(3435),
+    ("centred", "l4/3", 1): Published(1080, None, 2.3),
+    ("centred", "l4/3", 2): Published(1215, None, 23.7),
+    ("centred", "l4/3", 3): Published(1194, None, 181),
+    ("centred", "ridge", 1): Published(1065),
+    ("centred", "ridge", 2): Published(1239),
+    ("centred", "ridge", 3): Published(1182),
+    ("centred", "lasso", 1): Published(1114, None, 7),
+    ("centred", "lasso", 2): Published(1229, None, 8),
+    ("centred", "lasso", 3): Published(1241, None, 6),
+    ("centred", "exponential", 0): Published(1092),
+    ("centred", "exponential, normalised", 0): Published(1105),
+    ("centred", "gaussian", 0): Published(1083),
+    ("centred", "constant", 0): Published(1257),
 }

@@ -63,12 +63,14 @@ def make_paths_table(data: str, number: int, records: list[Record]) -> Table:
         for tol, some in sections.items():
             ours = sections.get(tol or PRACTICAL, {}).get(OURS, {}).get("seconds")
             for method, record in some.items():
-                told = SECONDS.get(method, ())[degree - 1 : degree] if tol != PRACTICAL else ()
+                paper_seconds = (
+                    SECONDS.get(method, ())[degree - 1 : degree] if tol != PRACTICAL else ()
+                )
                 table.add_row(
                     f"{degree} {method}",
                     f"{tol:g}" if tol else "own",
                     *_format_path_cells(record, ours),
-                    *(f"{one:g}" for one in told),
+                    *(f"{one:g}" for one in paper_seconds),
                     end_section=method == next(reversed(some)),
                 )
     return table
