@@ -32,6 +32,7 @@ def survey(K, roots, begin, stop):  # type: ignore[no-untyped-def]
             _mirror(K[left : left + width, top : top + height], mirrored)
             for i in range(height):
                 row, other = K[top + i, left : left + width], mirrored[i]
+                # One pass finds all that the checks need: the time is that of reading the matrix.
                 root, others = roots[top + i], roots[left : left + width]
                 for j in range(width):
                     size, gap = abs(row[j]), abs(row[j] - other[j])

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Product = Callable[[np.ndarray], np.ndarray]
 
 # Up to this size all eigenvalues are computed.
+# A Krylov space has a fixed cost for its small matrices, which pays only for more rows.
 _DENSE_ROWS = 300
 # Columns beside the ``tail`` ones, and most products: up to (tail + 8) * 8 dimensions.
 _SPARE_COLUMNS, _MOST_PRODUCTS = 8, 8
@@ -57,13 +58,17 @@ def tails_of(
         return np.zeros(len(tails))
     if weight is not None:
         share = weight / np.mean(weight)
+        # Rows i and j scaled by the roots of their weights have the eigenvalues of the matrix in
+        # which they are repeated, apart from zeros, and the matrix stays symmetric.
         product = partial(_multiply_weighted, product, np.sqrt(share)[:, None])
         diagonal = share * diagonal
+    # In double precision, because the tail is a difference of the trace and a sum nearly as large.
     trace = float(np.sum(diagonal, dtype=np.float64))
     wanted = max((tail for tail in tails if tail < n), default=0)
     largest = _largest_eigenvalues(product, trace, n, wanted, dtype) if wanted else np.empty(0)
     removed = np.concatenate([[0.0], np.cumsum(largest)])
     left = [0.0 if tail >= n else trace - float(removed[tail]) for tail in tails]
+    # A tail is never negative; rounding may make that of a kernel of low rank slightly so.
     return np.maximum(left, 0.0) / n
 
 
@@ -76,12 +81,15 @@ def _largest_eigenvalues(
     product: Product, trace: float, n: int, wanted: int, dtype: DTypeLike
 ) -> np.ndarray:
     """Return the largest eigenvalues, in decreasing order."""
+    # The space may grow to ``_MOST_PRODUCTS`` blocks. If that is half of all directions, the full
+    # decomposition is no dearer.
     if n <= _DENSE_ROWS or 2 * _MOST_PRODUCTS * (wanted + _SPARE_COLUMNS) > n:
         dense = product(np.eye(n))
         with one_thread() if n <= _DENSE_ROWS else nullcontext():
             return np.linalg.eigvalsh(0.5 * (dense + dense.T))[::-1][:wanted]
     basis, values, vectors = _build_krylov_space(product, trace, n, wanted, dtype)
     with one_thread():
+        # A thin tail is what cancellation leaves of trace and sum, of which float32 knows 7 digits.
         if dtype == np.float64 or trace - np.sum(values[-wanted:]) > _THIN_TAIL * trace:
             return values[::-1][:wanted]
         # The error of an eigenvalue is the square of that of its vector, so that vectors in float32
@@ -105,11 +113,16 @@ def _build_krylov_space(
     for step in range(_MOST_PRODUCTS):
         image = product(block)
         with one_thread():
+            # The matrix within the space gains the new block's products with all directions. Its
+            # own part is symmetric up to rounding, and made so; the part for the old directions is
+            # used on both sides.
             seen = basis.T @ image
             old, new = np.split(seen.astype(np.float64), [len(small)])
             small = np.block([[small, old], [old.T, 0.5 * (new + new.T)]])
             rest = image - basis @ seen
             values, vectors = np.linalg.eigh(small)
+            # The residual of a Ritz vector comes from its part in the last block alone: the images
+            # of all earlier blocks lie in the space.
             vectors = vectors[:, -wanted:]
             missing = _estimate_missing(values, rest @ vectors[len(old) :].astype(dtype), wanted)
             tail = trace - float(np.sum(values[-wanted:]))
@@ -130,6 +143,7 @@ def _estimate_missing(values: np.ndarray, residuals: np.ndarray, wanted: int) ->
     of that over the distance to the other eigenvalues, which are smaller than all those wanted.
     """
     squares = np.sum(np.square(residuals, dtype=np.float64), axis=0)
+    # The guard avoids a division by zero; the minimum below then takes the length itself.
     apart = np.maximum(values[-wanted:] - values[-wanted - 1], 1e-300)
     return float(np.sum(np.minimum(np.sqrt(squares), squares / apart)))
 
@@ -156,6 +170,9 @@ def tail_sums(
     sample_weight: ArrayLike | None = None,
 ) -> np.ndarray:
     r"""Return the tail sums of kernel matrices, a measure of how rich their spaces are.
+
+    The tail sum of a matrix is the mean of its diagonal without the share of the largest
+    eigenvalues (:eq:`tail-sum`),
 
     .. math:: r_m = \frac1n \sum_{j > \zeta} \lambda_j(K_m)
                   = \frac1n \Bigl(\operatorname{tr} K_m - \sum_{j \le \zeta} \lambda_j(K_m)\Bigr)
