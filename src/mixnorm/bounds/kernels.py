@@ -91,7 +91,8 @@ def local_rademacher(
     The rate is :math:`\xi(K)^2 (\ln n)^3 / n` (:eq:`bound-local`), with
     :math:`\xi(K) = \sqrt e (4 \ln K)^{1 + 1/(2 \ln K)}` for :math:`q \ge 2 \ln K`, and
     :math:`(2q)^{1 + 1/q} K^{1/q}` otherwise. For functions whose losses have second moments of at
-    most :math:`r`, it is :math:`\xi(K) \sqrt{\zeta r} (\ln n)^{3/2} / \sqrt n + \ln(1/\delta) / n`.
+    most :math:`r`, it is :math:`\xi(K) \sqrt{\zeta r} (\ln n)^{3/2} / \sqrt n + \ln(1/\delta) / n`
+    (:eq:`bound-local-moment`).
 
     Parameters
     ----------
@@ -220,7 +221,7 @@ def sparse_kernels_rate(gamma: float, n_steps: int, mu: float = 3.0) -> Bound:
 def sparse_kernels_steps(gamma: float, error: float) -> Bound:
     r"""Return a number of greedy steps after which the loss is at most six times an error.
 
-    It is :math:`16 \gamma^2 \ln(1 / (12 \epsilon))`.
+    It is :math:`16 \gamma^2 \ln(1 / (12 \epsilon))` (:eq:`enough-steps`).
 
     Parameters
     ----------
@@ -253,7 +254,8 @@ def sparse_kernels_generalization(
     r"""Bound the excess risk of greedily chosen kernels against functions in a ball.
 
     The bound is :math:`196 (R + \sqrt d)^2 \sqrt{A \ln(m + 1) / N}`, with probability
-    :math:`1 - (m + 1)^{1 - A}`, for :math:`A \ln(m + 1) \le N \le 2^{m+1}`.
+    :math:`1 - (m + 1)^{1 - A}`, for :math:`A \ln(m + 1) \le N \le 2^{m+1}`
+    (:eq:`bound-sparse-rows`).
 
     Parameters
     ----------
