@@ -19,6 +19,7 @@ from mixnorm._array import Array, device_of, epsilon, namespace
 _LARGEST_GRAM, _LARGEST_GRAM_FOR_ONE = 128, 1000
 # Columns of the first Krylov block, columns beside those of a start, and depth for one triplet.
 _FIRST_BLOCK, _SPARE_COLUMNS, _DEEP = 8, 4, 10
+# A guard against matrices whose largest values nearly agree; few restarts are enough otherwise.
 _MOST_RESTARTS = 60
 # Share of the triplets beyond which a dense decomposition costs no more.
 _SHARE_FOR_KRYLOV = 0.2
@@ -52,6 +53,7 @@ def find_largest_value(A: Array) -> float:
     if min(A.shape) > _LARGEST_GRAM_FOR_ONE:
         found, error = _find_largest_triplet(A if A.shape[0] >= A.shape[1] else A.T)
         return float(found.values[0]) + max(error, allowed_error(A) * float(found.values[0]))
+    # Squares cost small singular values half of their digits, but not the largest one.
     gram = A.T @ A if A.shape[0] >= A.shape[1] else A @ A.T
     return math.sqrt(max(float(namespace(A).linalg.eigvalsh(gram)[-1]), 0.0))
 
@@ -94,13 +96,16 @@ def _take_leading(found: Triplets, count: int) -> Triplets:
 def find_ball_triplets(A: Array, radius: float) -> Triplets:
     """Return triplets, among them all that the projection on a ball of the trace norm keeps.
 
-    The projection takes the same amount from every singular value that stays, at least the amount
-    that the leading values alone would need. Estimates of these are never too large.
+    The projection (:eq:`common-cut` for the singular values) takes the same amount from every
+    singular value that stays, at least the amount that the leading values alone would need.
+    Estimates of these are never too large.
     """
     if A.shape[0] < A.shape[1]:
         return find_ball_triplets(A.T, radius).transpose()
     if A.shape[1] > _LARGEST_GRAM:
         xp = namespace(A)
+        # If the j leading values alone had to lose the excess, each would lose (sum - radius) / j.
+        # The true amount is the largest of these, and at least that of any estimates from below.
         sums = xp.cumulative_sum(_ritz_step(A, _start_block(A, None, _FIRST_BLOCK), depth=2).values)
         counts = xp.arange(1, sums.shape[0] + 1, dtype=A.dtype, device=device_of(A))
         least = float(xp.max((sums - radius) / counts))
@@ -119,6 +124,9 @@ def _find_dense(A: Array, level: float) -> Triplets:
     xp = namespace(A)
     squares, right = xp.linalg.eigh(A.T @ A)
     largest = float(squares[-1])
+    # Squaring the matrix loses the digits of values below sqrt(eps) of the largest. The left
+    # vectors are A v / s, so that an error of eps * largest^2 in the square becomes that much over
+    # s^2 in them.
     if not level * level * allowed_error(A) >= epsilon(A) * largest:
         return svd(A)
     count = _count_above(squares, level * level)
@@ -138,8 +146,8 @@ def _find_by_krylov(A: Array, level: float, start: Array | None) -> Triplets | N
 
     The triplets are exact for ``A - U R^T``, where ``R`` are their residuals, and a prox is
     nonexpansive. The error of the prox is therefore at most the norm of the residuals of the
-    triplets above ``level``, if none is missing. Random columns in the first block, and one value
-    below ``level`` whose residual leaves no room for another, ensure that.
+    triplets above ``level``, if none is missing (:eq:`triplet-error`). Random columns in the first
+    block, and one value below ``level`` whose residual leaves no room for another, ensure that.
     """
     xp = namespace(A)
     width = _FIRST_BLOCK if start is None else start.shape[1] + _SPARE_COLUMNS
@@ -150,6 +158,8 @@ def _find_by_krylov(A: Array, level: float, start: Array | None) -> Triplets | N
         patience -= width
         found = _ritz_step(A, block, depth=2)
         count = _count_above(found.values[:width], level)
+        # All values that were found are above the level, so the block may be too narrow to hold the
+        # rest.
         if count == width:  # there may be more
             width *= 2
             block = _start_block(A, found.right, width)
@@ -157,8 +167,12 @@ def _find_by_krylov(A: Array, level: float, start: Array | None) -> Triplets | N
         errors = _residual_norms(A, found, count + 1)
         excess = found.values[:count] - level
         size = math.sqrt(float(xp.sum(excess * excess)))
+        # A third of the allowed error of the prox, whose size is that of the excess; and never less
+        # than rounding leaves.
         allowed = max(0.3 * allowed_error(A) * size, 64.0 * epsilon(A) * float(found.values[0]))
         error = math.sqrt(float(xp.sum(xp.minimum(errors[:count], 2.0 * excess) ** 2)))
+        # The first value below the level is right up to its residual. What the prox would keep of
+        # it, if it were larger by that much, must be small as well.
         room = min(float(errors[count]), float(found.values[count] + errors[count]) - level)
         if error <= allowed and room <= allowed:
             return found
@@ -181,11 +195,14 @@ def _find_largest_triplet(A: Array) -> tuple[Triplets, float]:
 def _ritz_step(A: Array, block: Array, depth: int) -> Triplets:
     """Return the best triplets in the space of ``block`` and its products with ``A^T A``."""
     xp = namespace(A)
+    # The images are kept, so that the Rayleigh-Ritz step needs no further product with A.
     basis, images = block, [A @ block]
     for _ in range(depth):
         new = _orthogonalize(A.T @ images[-1], basis)
         basis = xp.concat([basis, new], axis=1)
         images.append(A @ new)
+    # A times the basis is Q R; the singular values of the small triangle R are the best ones in the
+    # space, never too large.
     left, triangle = xp.linalg.qr(xp.concat(images, axis=1))
     inner = svd(triangle)
     return Triplets(left @ inner.left, inner.values, basis @ inner.right)
@@ -200,12 +217,17 @@ def _orthogonalize(columns: Array, basis: Array) -> Any:
     rest = columns - basis @ (basis.T @ columns)
     size, left_over = _column_norms(columns), _column_norms(rest)
     xp = namespace(columns)
+    # A column that lost all digits to the projection adds a direction of noise, not of the space.
     lost = left_over <= 1e3 * epsilon(columns) * size
     rest = rest * xp.where(lost, xp.zeros_like(size), 1.0 / xp.where(lost, size + 1.0, left_over))
     found = svd(rest)
     # Columns of zeros come last, or they would spoil the next decomposition.
+    # Columns have length one or zero here. Combinations shorter than 1e-6 are dependent but for
+    # rounding.
     adds = xp.astype(found.values > 1e-6, columns.dtype)
     left = found.left * adds
+    # Projected a second time: one projection leaves errors of the size of the first one's
+    # cancellation.
     return xp.linalg.qr(left - basis @ (basis.T @ left))[0] * adds
 
 
