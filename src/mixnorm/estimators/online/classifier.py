@@ -89,6 +89,7 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         if state is None:
             check_classification_targets(y)
         if state is None:
+            # ``classes`` gives the first labels their order; new ones follow as they come.
             known, places = np.unique(y if role is None else np.asarray(role)), None
         else:
             known, places = np.asarray(state.labels), state.places
@@ -98,6 +99,7 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         count = len(known)
         rows, known = place_labels(y, known, places)
         if len(known) > count:
+            # NaN is not equal to itself, so that every NaN would be a class of its own.
             if np.any(known != known):
                 raise ValueError("Input y contains NaN; drop rows whose class is not known.")
             check_classification_targets(y)
@@ -127,6 +129,7 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         workspace = self._workspace(x)
         if workspace is not None and not state.stored.plan.averaged:
             scores = workspace.scores()
+            # A score that is NaN is not equal to itself; ``argmax`` finds it first.
             best = int(np.argmax(scores))
             if scores[best] == scores[best]:  # else `predict` raises the error
                 return state.labels.item(best)
@@ -374,6 +377,8 @@ class MirrorDescentClassifier(OnlineClassifier, MirrorDescent):
     conservative: Annotated[float, Number(least=0, below=1)] = 0.01
 
     def _loss(self) -> Any:
+        # Only losses that the compiled loop knows are named; other loss objects are called row by
+        # row.
         known = {name: kind for name, kind in JOINT.items() if kind.row_code is not None}
         loss = as_loss(self.loss, known)
         if not loss.is_classifier:

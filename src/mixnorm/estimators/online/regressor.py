@@ -143,8 +143,10 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
             raise ValueError(
                 f"y has {values.shape[1]} columns, and had {known} before; give the same targets."
             )
+        # The first known target sets the unit and the origin of all others.
         if state is None and np.all(np.isnan(values)):
             raise ValueError("Input y contains NaN only; give the targets that are known.")
+        # The shape of the first targets decides that of all predictions.
         single = y.ndim == 1 if state is None else state.single
         nothing = np.empty(0, dtype=np.int64)
         return OnlineTargets(nothing, np.ascontiguousarray(values), single=single)
@@ -173,6 +175,7 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         workspace = self._workspace(x)
         if workspace is not None and not state.stored.plan.averaged:
             scores = workspace.scores()
+            # NaN comes from a row that the fast way did not check.
             if not math.isnan(scores[0]):  # else `predict` raises the error
                 return float(scores[0]) if state.single else scores.copy()
         found = self.predict(as_rows(x))[0]

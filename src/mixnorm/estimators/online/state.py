@@ -112,8 +112,10 @@ class OnlineState:
         if self.labels is None:
             return NumberOutputs(self.single, 1.0, np.zeros(self.stored.n_outputs), losses[0])
         if self.stored.plan.joint:
+            # A perceptron has no loss that could turn scores into probabilities.
             known = losses[0] != PERCEPTRON and gives_probabilities(losses[0])
             return ClassOutputs(self.labels, losses[0] if known else None)
+        # A task of which only the upper class was seen so far has -1 as its lower one.
         low = [-1.0 if math.isnan(value) else value for value in self.low]
         classes = [
             np.asarray([value, 1.0]) if loss.is_binary else None
@@ -123,10 +125,12 @@ class OnlineState:
 
     def check(self, max_bytes: int) -> None:
         """Raise ValueError unless learning can continue from here; the state may be a file's."""
+        # First the arrays, which all checks below read.
         self.stored.check(max_bytes)
         self.curve.check()
         n_features, n_outputs = self.stored.n_features, self.stored.n_outputs
         known = self.inputs.n_features
+        # Without any column there is one weight, because arrays need a length.
         if type(known) is not int or max(known, 1) != max(n_features, 1):
             raise ValueError(f"n_features_in_ must be {n_features}, the number of weights")
         if self.inputs.names is not None and len(self.inputs.names) != n_features:
