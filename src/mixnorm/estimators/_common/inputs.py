@@ -250,6 +250,8 @@ def apply_class_weights(
             "have later ones; give a dictionary of weights, or call fit."
         )
     else:
+        # scikit-learn's n / (k n_c), with weights in place of counts. Classes without weight do not
+        # count.
         totals = np.bincount(labels, weight / (weight.max() or 1.0))  # whose sum stays finite
         factors = np.sum(totals) / (np.count_nonzero(totals) * np.where(totals, totals, 1.0))
     return weight * factors[labels]

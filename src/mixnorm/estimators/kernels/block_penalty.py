@@ -106,6 +106,7 @@ class UFOMKLClassifier(BlockParameters, BlockPenaltyClassifier):
     beta: Beta = 1e-3
 
     def _compute_block_costs(self, training: KernelTraining) -> tuple[np.ndarray, dict[str, Any]]:
+        # b_m of :eq:`blocks-problem`, the same for all kernels.
         return float(self.beta) * np.ones(training.n_kernels), {}
 
 
@@ -196,5 +197,6 @@ class SMSDMKLClassifier(TailSumsMixin, BlockParameters, BlockPenaltyClassifier):
     tail: Tail = 8
 
     def _compute_block_costs(self, training: KernelTraining) -> tuple[np.ndarray, dict[str, Any]]:
+        # b_m = beta r_m (:eq:`tail-sum`): a kernel that tells all rows apart costs most.
         sums = np.asarray(training.tail_sums(int(self.tail)), dtype=np.float64)
         return float(self.beta) * sums, {"tail_sums": sums}

@@ -73,6 +73,7 @@ class ScannedTraining(KernelTraining):
         """Return the model of a path, with the kernels that prediction needs, in float64."""
         bank = self.bank
         if bank is not None:
+            # A model without kernels keeps the first one, because a bank cannot be empty.
             which = list(path.rounds[-1].support) if path.rounds else [0]
             bank = replace(bank.only(which), precision="float64")
         return KernelPathModel(
@@ -111,6 +112,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
                 "there are; all of these may be chosen.",
                 FewerFeaturesWarning,
             )
+        # A continued path shows only the rounds that are left.
         left = self._count_left(training, start)
         progress = FitTask.of_fit(self, X, y, sample_weight, left)
         self._learn(training, progress, start)
@@ -122,7 +124,10 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         """Return the rows that count, with their kernels, and weights that sum to one."""
         weight = prepare_weights(sample_weight, X.shape[0])
         targets, weight, outputs = self._encode_targets(y, weight)
+        # A system has the inverse weight on its diagonal (:eq:`gomp-system`), which must not
+        # overflow.
         rows = np.flatnonzero(weight > _LEAST_ROW_WEIGHT * np.max(weight))
+        # Summed to one, so that ``alpha`` does not depend on the size of the weights.
         weight = weight[rows] / np.sum(weight[rows])
         bank, grams, rank = self._compute_kernels(X, rows, weight)
         inputs = Inputs.of(self)
@@ -131,6 +136,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         )
 
     def _adapt_to_fold(self, training: KernelTraining) -> KernelTraining:
+        # The weights of the fold's rows sum to less than one.
         return replace(training, weight=training.weight / np.sum(training.weight))
 
     def _learn(
@@ -152,6 +158,8 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
     ) -> KernelPath:
         """Return the path of the engine."""
         loss, n_outputs = self._loss(), training.outputs.n_outputs
+        # The targets are divided by a unit. The loss and a squared norm have its square, and alpha
+        # stays; a norm has the unit itself (:eq:`sparse-lasso`).
         unit = training.outputs.unit if self.algorithm == "l1" else 1.0
         return sparse_kernels.select(
             training.pool(),
@@ -207,6 +215,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         names = getattr(self, "feature_names_in_", None)
         if self.bank is None and names is not None:
             bank = replace(bank, names=_name_kernels(bank, names))
+        # 67 million entries are half a gigabyte in float64.
         small = bank.n_kernels * bank.n_samples**2 <= _MOST_STORED_ENTRIES
         exact = self.scan == "exact" or (self.scan == "auto" and small)
         if exact or bank.factors is not None:
@@ -320,6 +329,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
                 f"X has kernels of shape {rows.shape} for {len(target)} targets; rates need those "
                 "between all pairs of the rows."
             )
+        # The scores after each round, from which the losses along the path follow.
         sums, _ = model.sums(rows, range(model.size + 1))
         found = [each * model.outputs.unit - target for each in sums]
         losses = np.asarray([0.5 * np.sum(left * left) / len(target) for left in found])
@@ -329,6 +339,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
             here = model.bank.replace_rows(rows)
             matrices = [here.gram(place) for place in range(here.n_kernels)]
         wide = [np.asarray(matrix, dtype=np.float64) for matrix in matrices]
+        # The intercept's residual is what the kernels have to explain.
         return measure_rates([exact_factor(matrix) for matrix in wide], -found[0], losses)
 
     def _targets_of(self, y: ArrayLike) -> np.ndarray:

@@ -194,7 +194,10 @@ class ConvMKLClassifier(TailSumsMixin, MKLClassifier):
     floor: Floor = 0.01
 
     def _build_penalty(self, training: KernelTraining) -> tuple[KernelPenalty, dict[str, Any]]:
+        # The mean diagonal under the weights, as the tail sums count rows.
         traces = np.average(training.diagonals, axis=1, weights=training.weight)
+        # Below the floor a tail is mostly rounding, and dividing by it would give the kernel all
+        # weight.
         sums = np.maximum(training.tail_sums(int(self.tail)), float(self.floor) * traces)
         if not np.all(sums > 0.0):
             nothing = int(np.argmin(sums))
@@ -202,5 +205,7 @@ class ConvMKLClassifier(TailSumsMixin, MKLClassifier):
                 f"Kernel {nothing} of bank (or of X, if that holds kernels) is zero between all "
                 "rows and themselves, and cannot be divided by its tail sum; leave it out."
             )
+        # Divided by their geometric mean, so that dividing kernels by them does not change the size
+        # of a sum of kernels, and C keeps its meaning.
         units = sums / math.exp(np.mean(np.log(sums)))
         return KernelPenalty.of_weights(float(self.p), units), {"tail_sums": sums}

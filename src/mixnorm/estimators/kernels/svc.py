@@ -156,6 +156,7 @@ class KernelMulticlassSVC(SingleMachineParameters, KernelClassifier):
             return None, self._check_given_kernels(stack, kept)
         rows, weight = take_rows(X, kept), weight[kept]
         # Without normalisation, so that C and gamma mean the same as in other machines.
+        # tau of our kernels in terms of gamma: exp(-gamma d^2) has tau = 1 / (2 gamma).
         kernels = [self._build_kernel(rows, weight)]
         bank = KernelBank(kernels, normalize=None, dtype="float64", memory=self.memory)
         return self._fit_bank(bank, rows, weight)
@@ -183,6 +184,7 @@ class KernelMulticlassSVC(SingleMachineParameters, KernelClassifier):
         with np.errstate(over="ignore", invalid="ignore"):
             if is_sparse(X):
                 X = X.astype(np.float64)
+                # The mean square less the square of the mean: centring would fill a sparse table.
                 means = share @ X  # this works for matrices and arrays of SciPy
                 variance = float(np.sum(share @ X.multiply(X).tocsr()) - np.sum(means) ** 2)
             else:
@@ -296,6 +298,7 @@ class LinearMulticlassSVC(  # type: ignore[misc]
                 "which needs dense columns, or a matrix between all rows. Give fewer rows, or use "
                 "MirrorDescentClassifier."
             )
+        # The matrix between few rows is smaller than their dense columns.
         if is_sparse(X) and n_samples < n_columns:
             stack = KernelStack((X @ X.T).toarray() + self._column_of_ones**2)
             stack.check()
@@ -310,6 +313,8 @@ class LinearMulticlassSVC(  # type: ignore[misc]
     def _compute_weights(self, X: Any, found: KernelSolution) -> tuple[np.ndarray, np.ndarray]:
         """Return the weights ``(n_features, n_classes)`` and the intercept."""
         scaling, n_columns = self._column_of_ones, X.shape[1]
+        # A solver on columns returns their weights; a solver on the matrix returns dual variables,
+        # from which the weights are X' A (:eq:`kernel-scores`).
         if found.coefs is not None:
             intercept = scaling * np.sum(found.coefs[n_columns:], axis=0)
             return found.coefs[:n_columns], intercept
@@ -320,8 +325,10 @@ class LinearMulticlassSVC(  # type: ignore[misc]
         """Return the scores of new data; those that differ by rounding alone are equal."""
         model, X = self._get_model(), self._check_new(X)
         scores = model.scores(X)
+        # The rounding of a score grows with the sum of the magnitudes of its terms.
         sizes = abs(X) @ np.max(np.abs(model.coef), axis=0) + np.max(np.abs(model.intercept))
         if scores.shape[1] > 1:
             return even_ties(scores, sizes)
+        # One score for two classes is compared with a second one of zero.
         pairs = even_ties(np.concatenate([0.0 * scores, scores], axis=1), sizes)
         return np.asarray(pairs[:, 1:] - pairs[:, :1])

@@ -86,6 +86,8 @@ class NormClassifier(ClassifierFace, OneDesign):
         sample_weight = apply_class_weights(self.class_weight, y, sample_weight)
         weight = check_weights(sample_weight, X.shape[0], X.dtype)
         classes, labels = np.unique(y, return_inverse=True)
+        # Labels are encoded before rows of no weight are dropped, so that ``classes_`` has all
+        # labels.
         weight, X, labels = drop_unweighted_rows(weight, X, labels)
         self._check_classes(classes, labels)
         target = loss.encode(labels, len(classes), weight)
@@ -112,6 +114,7 @@ class NormClassifier(ClassifierFace, OneDesign):
             )
 
     def _make_coef(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+        # For two classes only the difference of the two columns counts.
         if weights.shape[1] == 2:
             return (weights[:, 1] - weights[:, 0])[None, :], intercept[1:] - intercept[:1]
         # A constant in all scores changes no loss: take the intercepts that sum to zero.
@@ -121,6 +124,8 @@ class NormClassifier(ClassifierFace, OneDesign):
         weights, intercept = super()._read_weights()
         if len(intercept) > 1:
             return weights, intercept
+        # A warm start needs both columns again: of all pairs with this difference, the one of the
+        # least norm.
         halves = np.asarray([[-0.5, 0.5]])
         return weights * halves, (intercept * halves)[0]
 

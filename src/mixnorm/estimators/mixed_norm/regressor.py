@@ -52,6 +52,7 @@ class NormRegressor(RegressorMixin, OneDesign):
         single = y.ndim == 1
         weight, X, y = drop_unweighted_rows(weight, X, y.reshape(X.shape[0], -1))
         n_outputs, intercept = y.shape[1], bool(self.fit_intercept)
+        # Targets are centred and divided by their spread, which the solution allows for in the end.
         frame = target_frame([loss] * n_outputs, y, weight, fit_intercept=intercept, dtype=X.dtype)
         # The model is in the units of the targets.
         outputs = NumberOutputs(single, 1.0, np.zeros(n_outputs), copy.deepcopy(loss))

@@ -59,6 +59,7 @@ class PenaltyProblem(RowProblem):
     alpha_max: float = field(init=False)
 
     def __post_init__(self) -> None:
+        # One grid from all rows: scores of folds are compared at the same penalties.
         grid = self.estimator._grid(self.training, self.alphas, self.alpha_ratio)
         self.alpha_max, self.alphas = grid
         self.chains = (len(self.alphas),)
@@ -144,6 +145,7 @@ class _OneDesignCV(PenaltyByCrossValidation):
         if sample_weight is not None:
             weight = check_weights(sample_weight, table.shape[0], np.float64)
         training, outputs = self._prepare(table, y, sample_weight)
+        # Folds take rows, the fit takes columns.
         rows = table.tocsr() if is_sparse(table) else table
         plain = self._make_learner(self._kind)
         return PenaltyProblem(

@@ -40,6 +40,7 @@ def moderate(matrices: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
     """
     largest = max(_largest(X) for X in matrices)
     info = np.finfo(matrices[0].dtype)
+    # The eighth root: products of four entries and sums of many stay in range.
     if largest == 0.0 or float(info.tiny) ** 0.125 < largest < float(info.max) ** 0.125:
         return list(matrices), {"input_unit": 1.0, "largest_input": largest}
     power = min(max(math.floor(math.log2(largest)), 2 - info.maxexp), info.maxexp - 2)
@@ -65,6 +66,7 @@ class ColumnUnits:
         if is_sparse(X):
             inside = X.tocsr().astype(X.dtype, copy=True)
             inside.data /= safe[inside.indices]
+            # A column that does not vary is zero inside: scaling would magnify its rounding.
             inside.data[unused[inside.indices]] = 0.0
             return inside
         centre = self.centre.astype(X.dtype)
@@ -137,6 +139,7 @@ def _column_units(found: Sequence[ColumnStatistics], *, centred: bool, moved: bo
     means = np.asarray([one.mean for one in found], dtype=np.float64)
     centre = np.mean(means, axis=0)
     within = np.asarray([one.deviation for one in found], dtype=np.float64)
+    # The variance of the joined rows is that within the matrices plus that of their means.
     between = means - centre
     if centred:
         low = np.min([one.low for one in found], axis=0)

@@ -203,6 +203,7 @@ class JointBoostClassifier(_Boosted):
     # Attributes of the model.
 
     def _importances(self) -> np.ndarray:
+        # Rounding may let the loss of a last round rise.
         drops = -np.diff(self.path_["loss"], prepend=self.null_loss_)
         return np.bincount(self.path_["feature"], np.maximum(drops, 0.0), self.n_features_in_)
 
@@ -254,7 +255,9 @@ class JointBoostClassifier(_Boosted):
         """
         scores = self._scores(X)
         if scores.shape[1] == 1:
+            # ln(1 / (1 + exp(-2H))) without overflow, for the first class with -H in place of H.
             return np.asarray(-np.logaddexp(0.0, 2.0 * np.hstack([scores, -scores])))
+        # Divided by their sum, in logarithms.
         logarithm = -np.logaddexp(0.0, -2.0 * scores)
         return np.asarray(logarithm - np.logaddexp.reduce(logarithm, axis=1, keepdims=True))
 

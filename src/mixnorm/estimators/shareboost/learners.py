@@ -170,6 +170,7 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
                 "continues a path, but y has other classes than the last fit: "
                 f"{classes!r} instead of {known!r}"
             )
+        # The model keeps a loss of its own, which does not change with the parameter.
         loss = copy.deepcopy(self._loss())
         return labels, classes.shape[0], ClassOutputs(to_numpy(classes), loss)
 
@@ -290,11 +291,13 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         if previous is not None:  # a path is continued in its own units
             centre = follow(previous.outputs.centre, y)
         else:
+            # The mean of the targets: with a free intercept, subtracting it changes no weight.
             centre = weight @ counted
             centre = centre if self.fit_intercept else xp.zeros_like(centre)
         deviations = xp.where(weight[:, None] > 0, targets, centre) - centre
         spread = to_numpy(xp.max(xp.abs(deviations), axis=0))
         check_alike(spread, sizes)
+        # One unit for all outputs: a unit for each would change their proportion in the loss.
         unit = (float(np.max(spread)) or 1.0) if previous is None else previous.outputs.unit
         loss = copy.deepcopy(self._loss())
         outputs = NumberOutputs(y.ndim == 1, unit, to_numpy(centre), loss)

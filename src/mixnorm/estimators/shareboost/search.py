@@ -44,6 +44,7 @@ class SizeProblem(RowProblem):
     def __post_init__(self) -> None:
         longest = self.estimator.n_features_to_select
         if longest is None:  # under a budget, the number of features is not known before the fit
+            # The number only bounds a chain, which may be shorter.
             longest = DEFAULT_SIZE if self.estimator.cost_budget is None else sys.maxsize
         self.chains = (int(longest),) * len(self.alphas)
 
@@ -63,6 +64,7 @@ class SizeProblem(RowProblem):
         for size, scores in enumerate(model.staged_scores(take_rows(self.X, test)), start=1):
             params = {"n_features_to_select": size, "alpha": alpha}
             yield Candidate(params, test, scores, model.truncate(size))
+        # What is done has been yielded; an unfinished path must not be compared with whole ones.
         if model.path.interrupted:
             raise KeyboardInterrupt
 

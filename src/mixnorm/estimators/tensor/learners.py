@@ -45,6 +45,7 @@ class TensorRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
         middle = np.zeros(y.shape[1])
         if self.fit_intercept and self._loss().lipschitz < math.inf:
             # The median, which a few outliers do not move.
+            # For losses that grow linearly the best constant is a median.
             middle = np.quantile(y, 0.5, axis=0, weights=weight, method="inverted_cdf")
         elif self.fit_intercept:
             middle = np.average(y, axis=0, weights=weight)
