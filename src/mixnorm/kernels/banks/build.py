@@ -78,6 +78,7 @@ def _fit_kernels(
         if not isinstance(kernel, WidthKernel) or not kernel.relative:
             found.append(kernel.resolve(rows[group]))
             continue
+        # The spread costs a pass over the rows; many widths share it.
         key = (group, type(kernel))
         if key not in spreads:
             spreads[key] = kernel.spread(rows[group], weight)
@@ -143,6 +144,7 @@ def _prepare_tables(
         where = locate(spec, names, width, _name_chooser(label), made)
         if isinstance(where, int):
             where = np.asarray([where])
+        # All columns, however they were chosen, are the table itself, and share its distances.
         if where is not None and np.array_equal(where, np.arange(width)):
             where = None
         key = None if where is None else tuple(where.tolist())
@@ -193,6 +195,7 @@ def _fit_transform(
     from sklearn.utils.validation import has_fit_parameter
 
     transformer = clone(transformer)
+    # ``fit_transform`` of many transformers takes no weights.
     if weight is not None and has_fit_parameter(transformer, "sample_weight"):
         found = transformer.fit(X, y, sample_weight=weight).transform(X)
     elif getattr(transformer, "fit_transform", None) is not None:
@@ -227,6 +230,8 @@ def _measure_diagonals(bank: FittedBank, weight: np.ndarray | None) -> np.ndarra
     for m, kernel in enumerate(bank.kernels):
         rows = unpack(bank.rows[bank.group_of[m]])
         diagonal = np.asarray(kernel.diagonal(rows), dtype=np.float64)
+        # The diagonal is the largest entry of its row and column (Cauchy and Schwarz), so that no
+        # other entry overflows if it does not. A comparison with NaN is false.
         if not np.all(diagonal <= limit):
             worst = int(np.flatnonzero(~(diagonal <= limit))[0])
             if np.isnan(diagonal[worst]):
@@ -256,6 +261,8 @@ def _normalize(
     """Set the scales of kernels."""
     if normalize not in ("trace", "tail"):
         return
+    # First by the mean diagonal: the matrices of which tail sums are taken are then in the range of
+    # float32.
     bank.scales = _invert_sizes(sizes)
     if normalize == "tail":
         grams = bank.grams()  # entries of about one, whatever the units of the data
@@ -263,6 +270,7 @@ def _normalize(
         factors = _invert_sizes(np.maximum(grams.tail_sums(tail, weight), least))
         bank.scales = bank.scales * factors
         grams.rescale(factors.astype(bank.dtype), bank._evaluator)
+        # The tail sums needed the matrices; the next call of ``grams`` takes them over.
         bank._kept["grams"] = grams
 
 
@@ -289,6 +297,7 @@ def add_factors(
         widths = {group: shape_of(packed)[1] for group, packed in enumerate(bank.rows)}
         bank.maps, bank.map_of = random_maps(bank._exact, widths, rank, generator)
         return
+    # Among distinct rows: a second copy of a landmark would add nothing.
     chosen = first[draw_rows(np.bincount(which, weights=weight), rank, generator)]
     bank.landmarks = [pack(unpack(packed)[chosen]) for packed in bank.rows]
     bank.maps = landmark_maps(bank._exact, bank._landmark_side)
@@ -298,6 +307,7 @@ def add_factors(
 def _choose_rank(bank: FittedBank, factors: str, rank: int | None, n_distinct: int) -> int:
     """Return the number of features of a kernel; distinct rows and memory limit it."""
     n, n_kernels = bank.n_samples, bank.n_kernels
+    # One column of factors of all kernels.
     column = bank.dtype.itemsize * n * n_kernels
     least = 2 if factors == "random" else 1
     most = bank.memory // column

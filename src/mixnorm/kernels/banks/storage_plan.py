@@ -13,6 +13,7 @@ from mixnorm.kernels.grams.base import Grams
 from mixnorm.kernels.grams.memory import format_bytes
 
 # Most seconds that a fit may spend on computing matrices again, and about how often it does.
+# Two passes over the matrices per iteration, in about fifteen iterations.
 _MOST_SECONDS, _USES = 120.0, 30
 # Seconds for one entry of a kernel, and for one column in an entry of a metric that sums over them.
 _SECONDS_PER_KERNEL, _SECONDS_PER_COLUMN = 2e-9, 1e-9
@@ -43,6 +44,7 @@ def grams_within(
     left = bank.memory - beside
     if bank.factors is not None or bank.n_kernels * size <= left:
         return bank, bank.grams(), None
+    # Exact kernels are preferred as long as computing them again takes minutes at most.
     if left > 0 and _estimate_seconds(bank, left // size) <= _MOST_SECONDS:
         return bank, replace(bank, memory=left).grams(), None
     factored = replace(bank)
@@ -70,6 +72,8 @@ def _estimate_seconds(bank: FittedBank, n_stored: int) -> float:
         (group, kernel.metric) for group, kernel in zip(bank.group_of, bank.kernels, strict=True)
     }
     for group, metric in shared:
+        # Inner products and squared distances are matrix products, whose time per column hardly
+        # counts.
         slow = metric not in ("dot", "sqeuclidean")
         found += _SECONDS_PER_KERNEL + slow * _SECONDS_PER_COLUMN * shape_of(bank.rows[group])[1]
     return _USES * pairs * found

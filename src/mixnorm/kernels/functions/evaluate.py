@@ -97,6 +97,8 @@ class Evaluator:
         """Return rows ready for the kernels in ``which``."""
         roots = {}
         for m in which:
+            # What a metric needs of single rows is computed before the rows are cut into blocks,
+            # which share it.
             rows = points[self.group_of[m]].prepare(self.kernels[m].metric)
             if self.unit:
                 diagonal = np.asarray(self.kernels[m].diagonal(rows.X), dtype=np.float64)
@@ -140,6 +142,8 @@ class Evaluator:
         left, right = left.restrict(groups, which), right.restrict(groups, which)
         for some in row_blocks(left.n_rows, block_entries(memory, right.n_rows), right.n_rows):
             P = left.part(some)
+            # Of a symmetric matrix only the columns from the block on: the part before them is
+            # known.
             Q = right.part(slice(some.start, None)) if upper else right
             for (group, metric), members in plan.items():
                 for m, block in self._of_group(P, Q, group, metric, members, upper):
@@ -163,11 +167,14 @@ class Evaluator:
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the blocks of the kernels on one group of columns that share a metric."""
         left, right = P.points[group], Q.points[group]
+        # Metrics are computed in double precision, because differences of squares cancel.
         wide = compute_metric(metric, left, right, upper) if metric is not None else None
         if wide is not None and not upper and metric != "dot":
             _remove_rounding(wide, P.index, Q.index)
         narrow = None
         if wide is not None and not _out_of_range(wide, self.dtype):
+            # Elementwise functions are twice as fast in float32, where the range of the numbers
+            # allows it.
             narrow = wide.astype(self.dtype, copy=False)
         for m in members:
             factors = self._factors(P, Q, m)
@@ -219,6 +226,8 @@ def _remove_rounding(D: np.ndarray, left: np.ndarray | None, right: np.ndarray |
     """Set the distances of training rows from themselves to zero."""
     if left is None or right is None or D.size == 0:
         return
+    # Both sides know the numbers of their rows among the training rows; equal numbers are equal
+    # rows, whose distance is zero but for rounding.
     order = np.argsort(right, kind="stable")
     found = np.searchsorted(right, left, sorter=order)
     found = order[np.minimum(found, len(order) - 1)]

@@ -50,6 +50,7 @@ class WidthKernel(MetricKernel):
     def spread(self, X: MatrixLike, weight: np.ndarray | None = None) -> float:
         """Return the unit of relative widths, for training rows and their weights."""
         spread = self._spread(as_rows(X), weight)
+        # If all rows are equal, every width gives the same kernel of ones.
         return spread if spread > 0.0 else 1.0
 
     def resolve(self, X: MatrixLike, spread: float | None = None) -> Self:
@@ -241,6 +242,7 @@ def _power(base: np.ndarray, degree: int) -> np.ndarray:
     found = None
     while True:
         if degree % 2:
+            # Bits of the degree from the lowest on; ``base`` runs through the squares.
             found = base.copy() if found is None else np.multiply(found, base, out=found)
         degree //= 2
         if not degree:

@@ -19,8 +19,11 @@ Rows: TypeAlias = "np.ndarray | csr_array"
 # Entries of a block that are computed at a time; a few such blocks stay in the cache.
 BLOCK = 2**18
 # Magnitudes whose squares, summed over many columns, are still far from overflow.
+# 1e280 for a square leaves room for sums over 1e28 columns.
 _LARGEST_ENTRY = 1e140
 # Rows are far from the origin if the squared length of their mean exceeds their variance so often.
+# Differences of squares lose as many digits as the squared distance from the origin exceeds the
+# variance; centring costs a copy of the rows.
 _FAR_FROM_ORIGIN = 16.0
 # Squared distances below this part of the squared lengths have lost too many digits. Where more
 # than ``_MANY_NEAR_ROWS`` of all distances have, all are computed anew.
@@ -64,6 +67,7 @@ class Points:
     def part(self, index: slice | np.ndarray) -> Points:
         """Return some of the rows: views, for a slice of dense ones."""
         some = Points(self.X[index], self.centre)
+        # What was computed for all rows is cut, not computed again.
         some._ready = {name: value[index] for name, value in self._ready.items()}
         return some
 
@@ -124,6 +128,7 @@ def _sqeuclidean(P: Points, Q: Points) -> np.ndarray:
         found *= found
         return found
     found = _dot(P, Q) if P.is_sparse else P.centred @ Q.centred.T
+    # |p|^2 + |q|^2 - 2 <p, q>: one matrix product instead of a pass over all columns for each pair.
     found *= -2.0
     found += P.squares[:, None]
     found += Q.squares
@@ -139,6 +144,8 @@ def _sharpen(found: np.ndarray, P: Points, Q: Points) -> None:
     """
     if found.size == 0:
         return
+    # A cheap test with the largest square of all first; only the pairs that pass are looked at one
+    # by one.
     far = _NEAR_ROWS * (P.squares + np.max(Q.squares))
     places = np.flatnonzero(found < far[:, None])
     left, right = np.divmod(places, found.shape[1])
@@ -209,6 +216,8 @@ def compute_metric(metric: str, P: Points, Q: Points, diagonal: bool = False) ->
     found = METRICS[metric](P, Q)
     if diagonal and not (_is_column(P) and metric in ("cityblock", "sqeuclidean")):
         square = found[:, : len(P)]
+        # Blocks of different shapes round differently: the upper half is mirrored, so that the
+        # matrix is the same whatever the size of the blocks.
         square[...] = np.triu(square) + np.triu(square, 1).T
         if metric != "dot":
             np.fill_diagonal(square, 0.0)
@@ -269,6 +278,7 @@ def _as_alike_rows(X: MatrixLike, Y: MatrixLike | None) -> tuple[Rows, Rows]:
 def as_rows(X: Any, what: str = "X") -> Rows:
     """Return a table as a dense array or CSR matrix of float32 or float64, checked."""
     rows: Any = X.tocsr() if is_sparse(X) else np.asarray(X)
+    # Twice the same column would be counted as two entries; the user's matrix is not changed.
     if is_sparse(rows) and not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
@@ -281,6 +291,8 @@ def as_rows(X: Any, what: str = "X") -> Rows:
         rows = _as_floats(rows, what)
     values = rows.data if is_sparse(rows) else rows
     # NaN makes the comparison false, too.
+    # Two passes without a temporary array, where ``isfinite`` would make one of the size of the
+    # data.
     least, most = float(np.min(values, initial=0.0)), float(np.max(values, initial=0.0))
     if not -_LARGEST_ENTRY <= least <= most <= _LARGEST_ENTRY:
         if np.all(np.isfinite(values)):
