@@ -31,6 +31,7 @@ class KernelPath(Path):
     def first(self, size: int) -> KernelPath:
         """Return the path of the first ``size`` rounds."""
         rounds = self.rounds[:size]
+        # Terms are in the order of the rounds, so that the first rounds need the first terms.
         n_terms = rounds[-1].weights.shape[1] if rounds else 0
         return replace(self, rounds=rounds, terms=self.terms[:n_terms])
 
@@ -56,6 +57,8 @@ class KernelPath(Path):
             sound = (
                 all(type(kernel) is int and 0 <= kernel < n_kernels for kernel in support)
                 and len(set(support)) == len(support) > 0
+                # A round keeps the kernels of the round before in their order, on which staged
+                # scores rely.
                 and support[: len(before)] == before
                 and step.atom in support
             )
@@ -109,6 +112,8 @@ class KernelPathModel(KernelModelBase):
     @property
     def null_loss(self) -> float:
         """The training loss without kernels."""
+        # Multiplied one after the other: the square of a large unit may overflow where the loss
+        # does not.
         return self.path.null_loss * self.outputs.unit * self.outputs.unit
 
     @cached_property
@@ -144,6 +149,7 @@ class KernelPathModel(KernelModelBase):
 
         Also returned is, for each row, the largest sum of magnitudes.
         """
+        # All sizes in one pass: kernels take long to compute, and tables are cheap to multiply.
         found, k = self._products(X, self._side_by_side(sizes)), self.path.terms.shape[2]
         intercepts = [self.path.intercept(size) for size in sizes]
         sums = [
@@ -180,6 +186,7 @@ class KernelPathModel(KernelModelBase):
         """Return the model after ``size`` rounds, with the kernels that it needs."""
         path, bank = self.path.first(size), self.bank
         if bank is not None:
+            # The kernels of the bank are in the order in which they were chosen.
             bank = bank.only(range(len(path.support(size))))
         return replace(self, path=path, bank=bank)
 

@@ -118,6 +118,7 @@ class PathModel:
     @cached_property
     def selected(self) -> np.ndarray:
         """The columns that are read, in the order in which they were chosen."""
+        # An atom may read several columns, and several atoms the same one: each is listed once.
         read = self.pool.feature_indices(self.support, self.inputs.n_features)
         return np.asarray(list(dict.fromkeys(read.tolist())), dtype=np.intp)
 
@@ -136,6 +137,7 @@ class PathModel:
         unit, centre = self.outputs.unit, self.outputs.centre
         if step is None:
             nothing = self.path.null_intercept
+            # A model without features has weights of the right width and no rows.
             weights = np.zeros((0, nothing.shape[0]), nothing.dtype)
             return weights, nothing * unit + centre
         with np.errstate(over="ignore", invalid="ignore"):  # scores are checked
@@ -174,6 +176,7 @@ class PathModel:
             return constant_scores(self.intercept, X)
         with np.errstate(over="ignore", invalid="ignore"):
             if is_numpy(X):
+                # Compiled or fused by the pool; arrays of other libraries go through columns.
                 scorer = self.pool.scorer(self.support, self.weights, self.intercept)
                 return check_scores(scorer(X))
             columns = self.pool.evaluate(X, self.support)
@@ -191,6 +194,7 @@ class PathModel:
         places = dict(zip(atoms, zip([0, *ends], ends, strict=False), strict=True))
         for step in rounds:
             weights, intercept = self._rescale(step)
+            # Usually the columns of a round are the first ones, and a view is enough.
             design = values[:, : weights.shape[0]]
             if step.support != tuple(atoms[: len(step.support)]):  # an atom has been dropped
                 parts = [values[:, slice(*places[atom])] for atom in step.support]
