@@ -121,6 +121,7 @@ def advise(
         NormAdvice(name, norm, curves[name], *_bound_excess_risk(case, norm, curves[name], level))
         for name, norm in chosen.items()
     ]
+    # Rounded: errors that are equal but for rounding are ordered by their losses.
     found.sort(key=lambda one: (round(one.error, 12), one.loss))
     verdict = choose_verdict(case, found, null)
     targets: Any = y
@@ -143,6 +144,7 @@ def _find_common_level(curves: dict[str, NormCurve]) -> float:
     """Return a held-out loss that all norms reach (:eq:`bound-level`)."""
     means = [curve.losses.mean(axis=0) for curve in curves.values()]
     worst = max(float(losses.min()) for losses in means)
+    # The first penalty leaves no weights, so that its loss is that of the empty model.
     first = max(float(losses[0]) for losses in means)
     return worst + _SHARE_OF_EMPTY_LOSS * max(0.0, first - worst)
 
@@ -150,6 +152,7 @@ def _find_common_level(curves: dict[str, NormCurve]) -> float:
 def _find_comparator(curve: NormCurve, level: float) -> float:
     """Return the norm of the first weights along the path that reach a held-out loss."""
     losses = curve.losses.mean(axis=0)
+    # The level is the largest of minima and a little more, so that every norm reaches it.
     reached = np.flatnonzero(losses <= level + 1e-12)
     place = int(reached[0]) if len(reached) else int(np.argmin(losses))
     return float(curve.norms[:, place].mean())
@@ -160,6 +163,7 @@ def _bound_excess_risk(
 ) -> tuple[float, float, Bound | None]:
     """Return the radius of the data, the norm of the comparator, and the bound if there is one."""
     comparator = _find_comparator(curve, level)
+    # Outputs that share rows are examples with one row for all tasks (:eq:`bound-radii`).
     examples = "classes" if case.kind == "classes" else "tasks"
     try:
         bound = excess_risk(

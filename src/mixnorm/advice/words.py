@@ -28,6 +28,7 @@ def choose_verdict(case: AdviceCase, found: list[NormAdvice], null: np.ndarray) 
     chance = best.standard_error(ahead)
     if case.kind == "classes":  # errors on a few folds may be equal by chance
         share = float(np.mean(best.honest_errors))
+        # The binomial standard error: a few folds may agree by chance.
         chance = max(chance, float(np.sqrt(share * (1.0 - share) / case.n)))
     if ahead.mean() <= _ERRORS_ABOVE_NOTHING * chance or ahead.mean() <= 0.0:
         return "nothing"
