@@ -246,6 +246,8 @@ class LinearMulticlassSVC(  # type: ignore[misc]
         The minimised objective.
     n_iter_ : int
         Iterations; each tightened the tolerance of the machine.
+    cost_ : Cost
+        Operations per row: a multiplication for each weight.
     n_features_in_ : int
         Columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -282,6 +284,11 @@ class LinearMulticlassSVC(  # type: ignore[misc]
         coef, intercept = training.outputs.to_coef(*self._compute_weights(training.bank, found))
         self.model_ = LinearModel.of(coef, intercept, training.inputs, training.outputs)
         self.report_ = FitReport.of(found)
+
+    @property
+    def cost_(self) -> Any:
+        """The cost of a prediction: a multiplication for each weight."""
+        return self._get_model().cost()
 
     @property
     def _column_of_ones(self) -> float:

@@ -199,8 +199,10 @@ class MixedNormClassifierCV(_OneDesignCV, NormClassifier):
         The chosen ``"alpha"``.
     best_score_ : float
         Mean held-out score of the chosen penalty.
-    coef_, intercept_, classes_, support_, selected_names_, feature_importances_, rank_, \
-dual_gap_, objective_, norm_value_, n_iter_, n_features_in_, feature_names_in_
+    best_index_, n_splits_ : int
+        The row of the chosen penalty in ``cv_results_``, and the number of folds with scores.
+    coef_, intercept_, classes_, support_, selected_, selected_names_, feature_importances_, \
+rank_, dual_gap_, objective_, norm_value_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`MixedNormClassifier`, for the model fitted on all data.
 
     Examples
@@ -265,7 +267,9 @@ class MixedNormRegressorCV(_OneDesignCV, NormRegressor):
         The chosen ``"alpha"``.
     best_score_ : float
         Mean held-out score of the chosen penalty.
-    coef_, intercept_, support_, selected_names_, feature_importances_, rank_, \
+    best_index_, n_splits_ : int
+        The row of the chosen penalty in ``cv_results_``, and the number of folds with scores.
+    coef_, intercept_, support_, selected_, selected_names_, feature_importances_, rank_, \
 dual_gap_, objective_, norm_value_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`MixedNormRegressor`, for the model fitted on all data.
 

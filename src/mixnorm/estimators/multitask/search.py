@@ -32,7 +32,7 @@ Fold = tuple[Rows, Rows]
 
 @dataclass(eq=False, repr=False)
 class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
-    r"""Linear models for many tasks under one norm, the penalty chosen by cross-validation.
+    """Linear models for many tasks under one norm, the penalty chosen by cross-validation.
 
     One path over the same penalties is fitted per fold, every penalty is scored on what was held
     out, and the chosen one is fitted on all data.
@@ -82,8 +82,11 @@ class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
         The chosen ``"alpha"``.
     best_score_ : float
         Mean held-out score of the chosen penalty.
-    coef_, intercept_, tasks_, classes_, support_, selected_names_, feature_importances_, rank_, \
-dual_gap_, objective_, norm_value_, n_iter_, n_features_in_, feature_names_in_
+    best_index_, n_splits_ : int
+        The row of the chosen penalty in ``cv_results_``, and the number of folds with scores.
+    coef_, intercept_, tasks_, classes_, support_, selected_, selected_names_, \
+feature_importances_, rank_, dual_gap_, objective_, norm_value_, n_iter_, n_features_in_, \
+feature_names_in_
         As in :class:`MultiTaskLearner`, for the model fitted on all data.
 
     Notes

@@ -89,7 +89,7 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         if state is None:
             check_classification_targets(y)
         if state is None:
-            # ``classes`` gives the first labels their order; new ones follow as they come.
+            # With ``classes`` all labels are known, and sorted, before the first row of some comes.
             known, places = np.unique(y if role is None else np.asarray(role)), None
         else:
             known, places = np.asarray(state.labels), state.places
@@ -190,6 +190,8 @@ class GroupPerceptron(OnlineClassifier):
         Passes over the rows: one. ``n_rounds_`` counts the rows.
     n_features_in_ : int
         Number of features seen.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where all are strings.
 
     See Also
     --------
@@ -330,6 +332,8 @@ class MirrorDescentClassifier(OnlineClassifier, MirrorDescent):
         Passes over the rows: one. ``n_rounds_`` counts the rows.
     n_features_in_ : int
         Number of features seen.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where all are strings.
 
     See Also
     --------

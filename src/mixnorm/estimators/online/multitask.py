@@ -70,6 +70,9 @@ class OnlineMultiTaskLearner(MirrorDescent):
     ----------
     tasks_ : ndarray of shape (n_tasks,)
         The tasks: those of the first call, sorted, then later ones in order of arrival.
+    classes_ : list
+        For each task its two classes, the second of which has positive scores; None for tasks with
+        numbers.
     coef_, intercept_ : ndarrays of shapes (n_tasks, n_features) and (n_tasks,)
         The weights, in the units of the rows.
     mistakes_, loss_, n_rounds_, n_updates_ : int, float, int, int
@@ -81,6 +84,8 @@ class OnlineMultiTaskLearner(MirrorDescent):
         Passes over the rows: one. ``n_rounds_`` counts the rows.
     n_features_in_ : int
         Number of features seen.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where all are strings.
 
     See Also
     --------
@@ -304,6 +309,12 @@ class OnlineMultiTaskLearner(MirrorDescent):
     def tasks_(self) -> np.ndarray:
         """The tasks, in order of arrival."""
         return np.asarray(self._state().labels)
+
+    @property
+    def classes_(self) -> list[np.ndarray | None]:
+        """For each task its two classes as the user gave them; None for tasks with numbers."""
+        outputs: Any = self._state().outputs
+        return list(outputs.classes)
 
     # --- predictions
 

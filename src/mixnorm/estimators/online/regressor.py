@@ -78,6 +78,8 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         Passes over the rows: one. ``n_rounds_`` counts the rows.
     n_features_in_ : int
         Number of features seen.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where all are strings.
 
     Examples
     --------

@@ -102,6 +102,8 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
         from the features of ``path_`` where some were replaced, dropped or tuned.
     pool_ : pool object
         The pool, with what it has learned from the data, such as the templates of patches.
+    cost_ : Cost
+        Operations per row: those of the features, and of their weights.
     null_loss_ : float
         Training loss with no features.
     classes_ : ndarray of shape (n_classes,)
@@ -245,6 +247,8 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         from the features of ``path_`` where some were replaced, dropped or tuned.
     pool_ : pool object
         The pool, with what it has learned from the data, such as the templates of patches.
+    cost_ : Cost
+        Operations per row: those of the features, and of their weights.
     null_loss_ : float
         Training loss with no features.
     n_iter_ : int

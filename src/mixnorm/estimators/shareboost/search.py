@@ -170,7 +170,7 @@ class_weight
     n_splits_ : int
         The number of folds that were scored.
     alpha_, options_, selected_, support_, selected_names_, feature_importances_, path_, coef_, \
-intercept_, null_loss_, classes_, n_iter_, n_features_in_, feature_names_in_
+intercept_, cost_, null_loss_, classes_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`ShareBoostClassifier`, for the model fitted on all data.
 
     Examples
@@ -227,7 +227,7 @@ class ShareBoostRegressorCV(_SizeByCrossValidation, ShareBoostRegressor):
     n_splits_ : int
         The number of folds that were scored.
     alpha_, options_, selected_, support_, selected_names_, feature_importances_, path_, coef_, \
-intercept_, null_loss_, n_iter_, n_features_in_, feature_names_in_
+intercept_, cost_, null_loss_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`ShareBoostRegressor`, for the model fitted on all data.
 
     Examples
