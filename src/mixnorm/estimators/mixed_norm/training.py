@@ -20,7 +20,7 @@ _LARGEST_ROUNDING_OF_MEANS = 0.02
 # Part of the largest number: columns that vary by more may hold differences that overflow.
 _HUGE = 1e-10
 # In the units of the engine, penalties and radii beyond these have the same effect as these.
-_LEAST_PENALTY, _LARGEST_PENALTY = 1e-200, 1e100
+_LEAST_LEVEL, _LARGEST_LEVEL = 1e-200, 1e100
 # Targets in the units in which they were given.
 _GIVEN_TARGETS = Frame(np.zeros(()), 1.0, 2)
 
@@ -207,12 +207,12 @@ class Training:
     def inside_alpha(self, alpha: float) -> float:
         """Return the penalty in the units of the engine, kept in a range in which it matters."""
         inside = _ratio(_ratio(alpha, self.frame.unit ** (self.frame.degree - 1)), self.input_unit)
-        return min(max(inside, _LEAST_PENALTY), _LARGEST_PENALTY)
+        return min(max(inside, _LEAST_LEVEL), _LARGEST_LEVEL)
 
     def inside_radius(self, radius: float) -> float:
         """Return the radius in the units of the engine, kept in a range in which it matters."""
         inside = _ratio(radius, self.frame.unit) * self.input_unit
-        return min(max(inside, _LEAST_PENALTY), _LARGEST_PENALTY) if radius > 0.0 else 0.0
+        return min(max(inside, _LEAST_LEVEL), _LARGEST_LEVEL) if radius > 0.0 else 0.0
 
     def outward(self, found: Solution) -> Solution:
         """Return a solution in the units of the data as they were given.
