@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,12 +23,30 @@ from mixnorm.norms import MixedNorm, Norm, as_norm
 #: One norm, several, or several with names.
 Norms = str | Norm | Iterable[str | Norm] | Mapping[str, str | Norm]
 _DEFAULT_NORMS = ("l1,1", "l2,1", "l2,2", "trace")
-# This many rows need only one cut into folds. Fewer rows are cut at most _MOST_CUTS times.
-_ROWS_FOR_ONE_CUT, _MOST_CUTS = 400, 4
-# Iterations per fit: a comparison needs no exact solutions.
-_MAX_ITER_OF_COMPARISON = 300
-# The share of the loss of the first, empty models in the common level, equation bound-level.
-_SHARE_OF_EMPTY_LOSS = 0.02
+
+
+@dataclass(frozen=True)
+class ComparisonSettings:
+    """How norms are compared.
+
+    Attributes
+    ----------
+    rows_for_one_cut, most_cuts : int
+        This many rows need only one cut into folds. Fewer rows are cut several times, at most
+        ``most_cuts`` times.
+    max_iter : int
+        Iterations per fit: a comparison needs no exact solutions.
+    share_of_empty_loss : float
+        The share of the loss of the first, empty models in the common level (:eq:`bound-level`).
+    """
+
+    rows_for_one_cut: int = 400
+    most_cuts: int = 4
+    max_iter: int = 300
+    share_of_empty_loss: float = 0.02
+
+
+_COMPARISON = ComparisonSettings()
 
 
 def advise(
@@ -107,14 +125,14 @@ def advise(
             f"{where} {case.n} rows, too few for cv={cv} folds; lower cv, or add rows."
         )
     # The fewer rows there are, the more a single cut into folds depends on chance.
-    cuts = int(np.clip(_ROWS_FOR_ONE_CUT // max(1, case.n), 1, _MOST_CUTS))
+    cuts = int(np.clip(_COMPARISON.rows_for_one_cut // max(1, case.n), 1, _COMPARISON.most_cuts))
     folds = [fold for repeat in range(cuts) for fold in case.folds(cv, (seed + repeat) % 2**32)]
     null = np.array([case.null_error(train, test) for train, test in folds])
     curves = {}
     for name, norm in chosen.items():
         if progress is not None:
             progress(name)
-        model = case.make_model(norm, tol=float(tol), max_iter=_MAX_ITER_OF_COMPARISON)
+        model = case.make_model(norm, tol=float(tol), max_iter=_COMPARISON.max_iter)
         curves[name] = compute_curve(case, model, folds, n_alphas, cuts)
     level = _find_common_level(curves)
     found = [
@@ -146,7 +164,7 @@ def _find_common_level(curves: dict[str, NormCurve]) -> float:
     worst = max(float(losses.min()) for losses in means)
     # The first penalty leaves no weights, so that its loss is that of the empty model.
     first = max(float(losses[0]) for losses in means)
-    return worst + _SHARE_OF_EMPTY_LOSS * max(0.0, first - worst)
+    return worst + _COMPARISON.share_of_empty_loss * max(0.0, first - worst)
 
 
 def _find_comparator(curve: NormCurve, level: float) -> float:

@@ -9,20 +9,45 @@ so far until residuals are small.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mixnorm._array import Array, device_of, epsilon, namespace
 
-# Sides up to which the Gram matrix is decomposed: for all triplets, and for the largest value.
-_LARGEST_GRAM, _LARGEST_GRAM_FOR_ONE = 128, 1000
-# Columns of the first Krylov block, columns beside those of a start, and depth for one triplet.
-_FIRST_BLOCK, _SPARE_COLUMNS, _DEEP = 8, 4, 10
-# A guard against matrices whose largest values nearly agree; few restarts are enough otherwise.
-_MOST_RESTARTS = 60
-# Share of the triplets beyond which a dense decomposition costs no more.
-_SHARE_FOR_KRYLOV = 0.2
+
+@dataclass(frozen=True)
+class TripletSettings:
+    """Sizes that decide between dense decompositions and Krylov spaces, and those of the spaces.
+
+    Attributes
+    ----------
+    gram_side, gram_side_for_one : int
+        Sides up to which the Gram matrix is decomposed: for all triplets, and for the largest
+        value, whose eigenvectors are not needed.
+    first_block, spare_columns : int
+        Columns of the first Krylov block, and columns beside those of a start. The spare ones are
+        random: a triplet that the start does not know can be found.
+    depth_for_one : int
+        Products of a Krylov space for a single triplet.
+    restarts : int
+        A guard against matrices whose largest values nearly agree; few restarts are enough
+        otherwise.
+    krylov_share : float
+        Share of the triplets beyond which a dense decomposition costs no more.
+    """
+
+    gram_side: int = 128
+    gram_side_for_one: int = 1000
+    first_block: int = 8
+    spare_columns: int = 4
+    depth_for_one: int = 10
+    restarts: int = 60
+    krylov_share: float = 0.2
+
+
+_TRIPLETS = TripletSettings()
 
 
 class Triplets(NamedTuple):
@@ -50,7 +75,7 @@ def svd(A: Array) -> Triplets:
 
 def find_largest_value(A: Array) -> float:
     """Return the largest singular value, or a little more, within the allowed error."""
-    if min(A.shape) > _LARGEST_GRAM_FOR_ONE:
+    if min(A.shape) > _TRIPLETS.gram_side_for_one:
         found, error = _find_largest_triplet(A if A.shape[0] >= A.shape[1] else A.T)
         return float(found.values[0]) + max(error, allowed_error(A) * float(found.values[0]))
     # Squares cost small singular values half of their digits, but not the largest one.
@@ -62,7 +87,7 @@ def find_leading_triplet(A: Array) -> Triplets:
     """Return the triplet of the largest singular value."""
     if A.shape[0] < A.shape[1]:
         return find_leading_triplet(A.T).transpose()
-    if A.shape[1] > _LARGEST_GRAM:
+    if A.shape[1] > _TRIPLETS.gram_side:
         return _find_largest_triplet(A)[0]
     xp = namespace(A)
     right = xp.linalg.eigh(A.T @ A)[1][:, -1:]
@@ -76,7 +101,7 @@ def find_triplets_above(A: Array, level: float, start: Array | None = None) -> T
     """
     if A.shape[0] < A.shape[1]:
         return find_triplets_above(A.T, level, start).transpose()
-    found = _find_by_krylov(A, level, start) if A.shape[1] > _LARGEST_GRAM else None
+    found = _find_by_krylov(A, level, start) if A.shape[1] > _TRIPLETS.gram_side else None
     if found is None:
         found = _find_dense(A, level)
     return _take_leading(found, _count_above(found.values, level))
@@ -102,11 +127,13 @@ def find_ball_triplets(A: Array, radius: float) -> Triplets:
     """
     if A.shape[0] < A.shape[1]:
         return find_ball_triplets(A.T, radius).transpose()
-    if A.shape[1] > _LARGEST_GRAM:
+    if A.shape[1] > _TRIPLETS.gram_side:
         xp = namespace(A)
         # If the j leading values alone had to lose the excess, each would lose (sum - radius) / j.
         # The true amount is the largest of these, and at least that of any estimates from below.
-        sums = xp.cumulative_sum(_ritz_step(A, _start_block(A, None, _FIRST_BLOCK), depth=2).values)
+        sums = xp.cumulative_sum(
+            _ritz_step(A, _start_block(A, None, _TRIPLETS.first_block), depth=2).values
+        )
         counts = xp.arange(1, sums.shape[0] + 1, dtype=A.dtype, device=device_of(A))
         least = float(xp.max((sums - radius) / counts))
         found = _find_by_krylov(A, least, None) if least > 1e-6 * radius else None
@@ -150,11 +177,11 @@ def _find_by_krylov(A: Array, level: float, start: Array | None) -> Triplets | N
     block, and one value below ``level`` whose residual leaves no room for another, ensure that.
     """
     xp = namespace(A)
-    width = _FIRST_BLOCK if start is None else start.shape[1] + _SPARE_COLUMNS
+    width = _TRIPLETS.first_block if start is None else start.shape[1] + _TRIPLETS.spare_columns
     block = _start_block(A, start, width)
     # Columns to work on before a Gram matrix and its eigenvectors would have cost as much.
-    patience = 0.5 * A.shape[1] * (_SHARE_FOR_KRYLOV + A.shape[1] / A.shape[0])
-    while width <= _SHARE_FOR_KRYLOV * A.shape[1] and patience > 0.0:
+    patience = 0.5 * A.shape[1] * (_TRIPLETS.krylov_share + A.shape[1] / A.shape[0])
+    while width <= _TRIPLETS.krylov_share * A.shape[1] and patience > 0.0:
         patience -= width
         found = _ritz_step(A, block, depth=2)
         count = _count_above(found.values[:width], level)
@@ -182,13 +209,13 @@ def _find_by_krylov(A: Array, level: float, start: Array | None) -> Triplets | N
 
 def _find_largest_triplet(A: Array) -> tuple[Triplets, float]:
     """Return the triplet of the largest singular value of a tall matrix, and its residual."""
-    block = _start_block(A, None, _SPARE_COLUMNS)
-    for _ in range(_MOST_RESTARTS):
-        found = _ritz_step(A, block, depth=_DEEP)
+    block = _start_block(A, None, _TRIPLETS.spare_columns)
+    for _ in range(_TRIPLETS.restarts):
+        found = _ritz_step(A, block, depth=_TRIPLETS.depth_for_one)
         error = float(_residual_norms(A, found, 1)[0])
         if error <= 0.1 * allowed_error(A) * float(found.values[0]):
             break
-        block = _start_block(A, found.right, _SPARE_COLUMNS)
+        block = _start_block(A, found.right, _TRIPLETS.spare_columns)
     return _take_leading(found, 1), error
 
 

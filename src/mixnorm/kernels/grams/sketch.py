@@ -14,18 +14,39 @@ from mixnorm.kernels.functions.evaluate import Evaluator, Side
 from mixnorm.kernels.functions.kernels import WidthKernel
 from mixnorm.kernels.functions.metrics import Rows
 
-# Rows that are drawn as candidates, for each landmark.
-_CANDIDATES = 2
-# No more landmarks are chosen once the rest is below this part of the largest diagonal entry.
-_REST_OF_LANDMARKS = 1e-5
-# Landmarks are chosen anew if the rest of some row exceeds that by this factor; at most so often.
-_EXCESS_OF_A_ROW = 10.0
-_MOST_CHOICES = 3
-# Metrics whose kernels fall with the distance, and the number of rows that show how fast.
+# Metrics whose kernels fall with the distance.
 _FALLING = ("chi2", "cityblock", "sqeuclidean")
-_SAMPLE_ROWS = 16
 # Entries of a kernel below this part of the largest are set to zero.
 _LEAST_ENTRY = 1e-30
+
+
+@dataclass(frozen=True)
+class LandmarkSettings:
+    """How landmarks are chosen: more of them make a scan more exact, and slower.
+
+    Attributes
+    ----------
+    candidates : int
+        Rows that are drawn as candidates, for each landmark.
+    remainder : float
+        No more landmarks are chosen once the remainder is below this part of the largest diagonal
+        entry. Estimates of gradients need no more, as the leading kernels are scored exactly.
+    excess : float
+        Landmarks are chosen again if the remainder of some row exceeds that by this factor.
+    choices : int
+        The most choices, the first included.
+    sample_rows : int
+        Rows that show how fast kernels fall with the distance.
+    """
+
+    candidates: int = 2
+    remainder: float = 1e-5
+    excess: float = 10.0
+    choices: int = 3
+    sample_rows: int = 16
+
+
+_LANDMARKS = LandmarkSettings()
 
 
 @dataclass(frozen=True)
@@ -122,7 +143,7 @@ def sketch_of(
     first, which = find_distinct_rows([points.X for points in side.points.values()])
     side, weight = side.part(first), np.bincount(which, weights=weight)
     rank = min(rank, len(first))
-    some = draw_rows(weight, min(len(first), _CANDIDATES * rank), generator)
+    some = draw_rows(weight, min(len(first), _LANDMARKS.candidates * rank), generator)
     shares = []
     with one_thread():
         for (group, metric), members in evaluator.plan(range(len(evaluator.kernels))).items():
@@ -151,14 +172,14 @@ def _build_share(
     """
     some = _add_spread(side.points[group].X, some)
     leading = _spanning_kernels(
-        evaluator, side.part(some[:: max(1, len(some) // _SAMPLE_ROWS)]), members
+        evaluator, side.part(some[:: max(1, len(some) // _LANDMARKS.sample_rows)]), members
     )
     diagonals = evaluator.diagonals(side, leading)
     sizes = np.mean(diagonals, axis=1)
     # Without this, the kernel with the largest values would choose all landmarks.
     scales = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
     diagonal = scales @ diagonals
-    for attempt in range(_MOST_CHOICES):
+    for attempt in range(_LANDMARKS.choices):
         between = _compute_matrices(evaluator, side.part(some), leading)
         factor, pivots = _choose_landmarks(np.einsum("m,mij->ij", scales, between), rank)
         landmarks = some[pivots]
@@ -166,8 +187,8 @@ def _build_share(
         # What is left is the squared distance of each row from the span of the landmarks; the sum
         # of the leading kernels has a mean diagonal of len(leading).
         left = diagonal - np.einsum("ij,ij->i", features, features)
-        enough = float(np.max(left)) <= _EXCESS_OF_A_ROW * _REST_OF_LANDMARKS * len(leading)
-        if enough or len(pivots) == rank or attempt + 1 == _MOST_CHOICES:
+        enough = float(np.max(left)) <= _LANDMARKS.excess * _LANDMARKS.remainder * len(leading)
+        if enough or len(pivots) == rank or attempt + 1 == _LANDMARKS.choices:
             break
         # Rows far from all landmarks are candidates of the next choice.
         further = np.argpartition(-left, min(rank, len(left) - 1))[:rank]
@@ -257,7 +278,7 @@ def _compute_matrices(evaluator: Evaluator, side: Side, members: np.ndarray) -> 
 
 def _choose_landmarks(K: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the triangular factor of some rows of a matrix, and these rows, by their rest."""
-    tolerance = _REST_OF_LANDMARKS * float(np.max(np.diagonal(K)))
+    tolerance = _LANDMARKS.remainder * float(np.max(np.diagonal(K)))
     # LAPACK stops where no remainder is above ``tol``, also for a matrix of zeros if it is
     # positive. It counts pivots from one.
     factor, pivots, found, _ = linalg.lapack.dpstrf(K, tol=max(tolerance, 1e-300), lower=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -20,17 +21,38 @@ if TYPE_CHECKING:
 #: Multiplies the matrix by a table, in the dtype of the table.
 Product = Callable[[np.ndarray], np.ndarray]
 
-# Up to this size all eigenvalues are computed.
-# A Krylov space has a fixed cost for its small matrices, which pays only for more rows.
-_DENSE_ROWS = 300
-# Columns beside the ``tail`` ones, and most products: up to (tail + 8) * 8 dimensions.
-_SPARE_COLUMNS, _MOST_PRODUCTS = 8, 8
-# The space is large enough if less than this part of the tail, or of the trace, is missing.
-_MISSING_OF_TAIL, _MISSING_OF_TRACE = 1e-3, 1e-9
-# A block is made orthogonal once more if the lengths of its directions differ by a larger factor.
-_EVEN_LENGTHS = 1e-2
-# Tails below this part of the trace show the rounding of float32.
-_THIN_TAIL = 1e-3
+
+@dataclass(frozen=True)
+class TailSettings:
+    """How the largest eigenvalues are found, and how exactly.
+
+    Attributes
+    ----------
+    dense_rows : int
+        Up to this size all eigenvalues are computed. A Krylov space has a fixed cost for its small
+        matrices, which pays only for more rows.
+    spare_columns, most_products : int
+        Columns beside the ``tail`` ones, and most products: up to (tail + 8) * 8 dimensions. The
+        spare columns speed up the convergence of the last eigenvalue that is wanted.
+    missing_of_tail, missing_of_trace : float
+        The space is large enough if less than this part of the tail, or of the trace, is missing.
+    even_lengths : float
+        A block is made orthogonal once more if the lengths of its directions differ by a larger
+        factor, because the directions of short ones are then mostly rounding.
+    thin_tail : float
+        Tails below this part of the trace show the rounding of float32.
+    """
+
+    dense_rows: int = 300
+    spare_columns: int = 8
+    most_products: int = 8
+    missing_of_tail: float = 1e-3
+    missing_of_trace: float = 1e-9
+    even_lengths: float = 1e-2
+    thin_tail: float = 1e-3
+
+
+_TAILS = TailSettings()
 
 
 def as_tails(tail: int | Sequence[int]) -> list[int]:
@@ -81,16 +103,16 @@ def _largest_eigenvalues(
     product: Product, trace: float, n: int, wanted: int, dtype: DTypeLike
 ) -> np.ndarray:
     """Return the largest eigenvalues, in decreasing order."""
-    # The space may grow to ``_MOST_PRODUCTS`` blocks. If that is half of all directions, the full
+    # The space may grow to ``most_products`` blocks. If that is half of all directions, the full
     # decomposition is no dearer.
-    if n <= _DENSE_ROWS or 2 * _MOST_PRODUCTS * (wanted + _SPARE_COLUMNS) > n:
+    if n <= _TAILS.dense_rows or 2 * _TAILS.most_products * (wanted + _TAILS.spare_columns) > n:
         dense = product(np.eye(n))
-        with one_thread() if n <= _DENSE_ROWS else nullcontext():
+        with one_thread() if n <= _TAILS.dense_rows else nullcontext():
             return np.linalg.eigvalsh(0.5 * (dense + dense.T))[::-1][:wanted]
     basis, values, vectors = _build_krylov_space(product, trace, n, wanted, dtype)
     with one_thread():
         # A thin tail is what cancellation leaves of trace and sum, of which float32 knows 7 digits.
-        if dtype == np.float64 or trace - np.sum(values[-wanted:]) > _THIN_TAIL * trace:
+        if dtype == np.float64 or trace - np.sum(values[-wanted:]) > _TAILS.thin_tail * trace:
             return values[::-1][:wanted]
         # The error of an eigenvalue is the square of that of its vector, so that vectors in float32
         # are good enough for a product in float64.
@@ -108,9 +130,9 @@ def _build_krylov_space(
     iteration keeps the last block alone; with all blocks, few products are enough also for narrow
     kernels, whose eigenvalues hardly differ.
     """
-    block = _draw_start(n, wanted + _SPARE_COLUMNS).astype(dtype)
+    block = _draw_start(n, wanted + _TAILS.spare_columns).astype(dtype)
     basis, small = block, np.empty((0, 0))
-    for step in range(_MOST_PRODUCTS):
+    for step in range(_TAILS.most_products):
         image = product(block)
         with one_thread():
             # The matrix within the space gains the new block's products with all directions. Its
@@ -127,8 +149,8 @@ def _build_krylov_space(
             missing = _estimate_missing(values, rest @ vectors[len(old) :].astype(dtype), wanted)
             tail = trace - float(np.sum(values[-wanted:]))
             if (
-                missing <= max(_MISSING_OF_TAIL * tail, _MISSING_OF_TRACE * trace)
-                or step == _MOST_PRODUCTS - 1
+                missing <= max(_TAILS.missing_of_tail * tail, _TAILS.missing_of_trace * trace)
+                or step == _TAILS.most_products - 1
             ):
                 break
             block = _new_directions(rest, basis)
@@ -159,7 +181,7 @@ def _new_directions(rest: np.ndarray, basis: np.ndarray) -> np.ndarray:
     # Each projection is done twice; otherwise rounding errors in old directions would grow.
     found, triangle = np.linalg.qr(rest - basis @ (basis.T @ rest))
     lengths = np.abs(np.diagonal(triangle))
-    if np.min(lengths) > _EVEN_LENGTHS * np.max(lengths):
+    if np.min(lengths) > _TAILS.even_lengths * np.max(lengths):
         return found
     return np.linalg.qr(found - basis @ (basis.T @ found))[0]
 

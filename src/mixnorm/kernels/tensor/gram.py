@@ -13,13 +13,30 @@ from mixnorm.kernels.tensor.kernels import TensorKernel
 
 # Entries of a Gram matrix that are computed at a time, which stay in the cache; and the least rows.
 _ENTRIES_OF_GRAM, _LEAST_ROWS_OF_GRAM = 2**18, 16
-# Features are drawn this often for each that may be kept, in this number of batches.
-_DRAWS_PER_FEATURE, _BATCHES_OF_DRAWS = 40, 8
-# The last batch is the first one that reaches the first mean share of the kernel, or adds less than
-# the second.
-_ENOUGH_MASS, _LEAST_GAIN_OF_MASS = 0.999, 1e-4
 # Shares of a kernel are known up to this error, and are lowered by it.
 _ROUNDING_OF_MASS = 1e-14
+
+
+@dataclass(frozen=True)
+class DrawSettings:
+    """How many monomials are drawn.
+
+    Attributes
+    ----------
+    draws_per_feature, batches : int
+        Monomials are drawn this often for each that may be kept, in this number of batches.
+    enough_mass, least_gain : float
+        The last batch is the first one after which the monomials hold this mean share of the
+        kernel, or that adds less than ``least_gain`` to the share.
+    """
+
+    draws_per_feature: int = 40
+    batches: int = 8
+    enough_mass: float = 0.999
+    least_gain: float = 1e-4
+
+
+_DRAWS = DrawSettings()
 
 
 def products_of(columns: np.ndarray, sets: np.ndarray) -> np.ndarray:
@@ -134,8 +151,8 @@ def draw_features(
         return _keep_heaviest(kernel, columns, q, every, whole, most)
     made = DrawnFeatures(np.zeros((0, width), np.int16), np.zeros((0, n)), np.zeros(n))
     # Each row draws at least once per batch: a monomial that matters for few rows can be found.
-    size = max(n, _DRAWS_PER_FEATURE * most // _BATCHES_OF_DRAWS)
-    for _ in range(_BATCHES_OF_DRAWS):
+    size = max(n, _DRAWS.draws_per_feature * most // _DRAWS.batches)
+    for _ in range(_DRAWS.batches):
         # Rows take turns in random order; a batch that is no multiple of n favours none on average.
         rows = np.resize(rng.permutation(n), size)
         new = kernel.draw(columns[rows], q, rng)
@@ -148,7 +165,7 @@ def draw_features(
         fresh = _new_rows(made.exponents, new.astype(np.int16))
         made = _keep_heaviest(kernel, columns, q, fresh, whole, most, made)
         mass = float(np.mean(made.mass))
-        if mass >= _ENOUGH_MASS or mass < before + _LEAST_GAIN_OF_MASS:
+        if mass >= _DRAWS.enough_mass or mass < before + _DRAWS.least_gain:
             break
     return made
 
