@@ -49,9 +49,9 @@ class _Softmax(Joint):
     def value_and_residual(self, scores: Array, target: Labels, weight: Array) -> tuple[float, Any]:
         """Return the weighted mean loss and ``weight * (softmax(u) - onehot)`` (:eq:`residual`)."""
         xp = namespace(scores)
-        # Each branch makes a new array, which all lines below overwrite: this is the hottest loop
-        # of the greedy engine, and time goes with the memory touched. The scores belong to the
-        # caller.
+        # Each branch makes a new array, which all lines below overwrite: this is one of
+        # the hottest loops, and its time is that of the memory it touches. The scores belong to
+        # the caller.
         if self.margin == 1.0:
             shifted = scores - target.one_hot
         elif self.margin == 0.0:

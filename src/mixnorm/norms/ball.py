@@ -246,7 +246,6 @@ def _bound_amount(peaks: Array, sums: Array, widest: int, radius: float) -> floa
     least = largest - t
     if vector_norm(sums, 1.0) > radius * widest:
         largest, t = find_height(sums, radius * widest)
-        # The lower bounds are exact but for rounding; a start above the root would spoil the
-        # convergence.
         least = max(least, largest - t)
+    # The bounds are exact but for rounding. Newton's method has to start below the root.
     return max(least * (1.0 - 64.0 * epsilon(sums)), 0.0)

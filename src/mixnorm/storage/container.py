@@ -59,7 +59,7 @@ def plain(array: np.ndarray) -> np.ndarray | None:
 def pack(document: dict[str, Any], arrays: Sequence[np.ndarray]) -> list[bytes | memoryview]:
     """Return the file in parts; ``arrays`` are as :func:`plain` returns them."""
     document = {**document, "arrays": [_describe(array) for array in arrays]}
-    # ASCII and no spaces: the same model makes the same bytes on every machine.
+    # ASCII and no spaces: nothing in the text depends on the machine.
     text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
     body: list[bytes | memoryview] = [b"%d\n" % len(text), text]
     body += [_raw(array) for array in arrays]

@@ -96,7 +96,7 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
         """Forget what was learned, and learn from rows, shuffled if ``shuffle`` is set."""
         if sample_weight is not None and not np.any(weight_numbers(sample_weight)):
             raise ValueError("sample_weight is zero for every row; give some row a positive one.")
-        # Only now, when the weights are known to be sound: a call that fails leaves the old model.
+        # Only now: a call whose weights are of no use leaves the old model.
         self._resume = None
         return self._partial_fit(X, y, sample_weight, role, whole=True)
 

@@ -230,8 +230,8 @@ def _measure_diagonals(bank: FittedBank, weight: np.ndarray | None) -> np.ndarra
     for m, kernel in enumerate(bank.kernels):
         rows = unpack(bank.rows[bank.group_of[m]])
         diagonal = np.asarray(kernel.diagonal(rows), dtype=np.float64)
-        # The diagonal is the largest entry of its row and column (Cauchy and Schwarz), so that no
-        # other entry overflows if it does not. A comparison with NaN is false.
+        # No entry exceeds the largest of the diagonal (Cauchy and Schwarz), so that none overflows
+        # if the diagonal does not. A comparison with NaN is false.
         if not np.all(diagonal <= limit):
             worst = int(np.flatnonzero(~(diagonal <= limit))[0])
             if np.isnan(diagonal[worst]):

@@ -173,7 +173,7 @@ class Evaluator:
             _remove_rounding(wide, P.index, Q.index)
         narrow = None
         if wide is not None and not _out_of_range(wide, self.dtype):
-            # Elementwise functions are twice as fast in float32, where the range of the numbers
+            # Elementwise functions are faster in float32, where the range of the numbers
             # allows it.
             narrow = wide.astype(self.dtype, copy=False)
         for m in members:

@@ -57,8 +57,8 @@ def mean_distance(X: Rows, weight: np.ndarray | None = None) -> float:
         return _weighted_mean_distance(X, weight / np.sum(weight))
     if not isinstance(X, np.ndarray):
         return _mean_distance_of_sparse(X.tocsc(), n)
-    # Entry k is added k times and subtracted n - 1 - k times. The first column entry is taken off
-    # before, so that large columns with small differences keep their digits.
+    # Entry k is added k times and subtracted n - 1 - k times. The smallest entry is subtracted
+    # first, so that large columns with small differences keep their digits.
     signs = 2.0 * np.arange(n) - (n - 1)
     total = 0.0
     for part in row_blocks(X.shape[1], _SORTED_ENTRIES, n):
