@@ -94,7 +94,8 @@ class KernelModel(KernelModelBase):
     def scores(self, X: object) -> np.ndarray:
         """Return the scores of new rows, or of a stack of their kernels with the training rows.
 
-        They are in double precision, so that they hardly depend on the other rows of ``X``.
+        See :eq:`kernel-scores`. They are in double precision, so that they hardly depend on the
+        other rows of ``X``.
         """
         found = self._products(X)
         return self._finish(found[:, :-1], found[:, -1])
@@ -117,6 +118,8 @@ class KernelModel(KernelModelBase):
         return bank.feature_products(X, which, self.features)
 
     def _multiply(self, K: np.ndarray) -> np.ndarray:
+        # The last column takes the sums of magnitudes, from which the rounding of a score is
+        # estimated.
         found = np.zeros((len(K), self.dual_coef.shape[1] + 1))
         add_products(found, K, self.dual_coef)
         return found

@@ -20,10 +20,10 @@ from mixnorm.models.path import Path
 class KernelPath(Path):
     r"""The model after each round, as terms that kernels share.
 
-    Scores are :math:`b + \sum_j K_j B_j`, with :math:`B_j = \sum_t s_{jt} T_t` for the terms
-    :math:`T_t` of the rounds so far, one or more for each, and the ``weights`` :math:`s` of a
-    round, which have a row for each kernel of its support. Rounds of the path have ``gap``, the
-    duality gap over all kernels, where the algorithm has one.
+    Scores are :math:`b + \sum_j K_j B_j` (:eq:`sparse-scores`), with :math:`B_j = \sum_t s_{jt}
+    T_t` for the terms :math:`T_t` of the rounds so far, one or more for each, and the ``weights``
+    :math:`s` of a round, which have a row for each kernel of its support. Rounds of the path have
+    ``gap``, the duality gap over all kernels, where the algorithm has one.
     """
 
     terms: Any = None

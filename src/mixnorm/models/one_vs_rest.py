@@ -175,6 +175,7 @@ def _pair(path: Path, size: int, columns: dict[Any, np.ndarray], n_samples: int)
     if not path.rounds:
         return np.repeat(np.asarray(path.null_intercept)[None, :], n_samples, axis=0)
     step = path.rounds[min(size, len(path.rounds)) - 1]
+    # The columns of an atom are shared by all classes that chose it.
     design = np.concatenate([columns[atom] for atom in step.support], axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
         return check_scores(weighted_scores(design, step.weights, step.intercept))

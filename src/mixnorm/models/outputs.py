@@ -61,11 +61,13 @@ class ClassOutputs(_Outputs):
     def decisions(self, scores: Array) -> Any:
         """Return the result of ``decision_function``: a column per class, or one number per row."""
         if scores.shape[1] == 2:
+            # scikit-learn's decision function of two classes is one number, positive for the
+            # second.
             return scores[:, 1] - scores[:, 0]
         return scores[:, 0] if scores.shape[1] < len(self.classes) else scores
 
     def probabilities(self, scores: Array) -> Any:
-        """Return the probability of every class."""
+        """Return the probability of every class (:eq:`margin-probabilities`)."""
         if self.loss is None:
             raise AttributeError("the loss of this model gives no probabilities")
         if scores.shape[1] < len(self.classes):  # by how much the second class leads

@@ -332,6 +332,8 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
         progress: FitTask | None = None,
     ) -> tuple[multikernel.KernelSolution, dict[str, Any]]:
         """Return the solution of the engine, and facts of the penalty for the report."""
+        # The weight of a row multiplies C: its dual variables may be that much larger
+        # (:eq:`feasible-rows`).
         with np.errstate(over="ignore"):  # the engine raises for factors that are too large
             caps = float(self.C) * training.weight
             target = self._build_target(training.y, caps, training.outputs)
@@ -387,6 +389,7 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
         """Return the model of a solution."""
         # Rows without dual variables have no part in :eq:`kernel-scores`.
         weights, used = found.weights, np.any(found.duals != 0.0, axis=1)
+        # A kernel that is zero between every row and itself is zero everywhere.
         there = np.max(training.diagonals, axis=1) > 0.0
         if not np.any(used) or not np.any(weights[there]):
             warn_no_kernel(zero=bool(np.any(weights) and not np.any(there)))

@@ -42,7 +42,7 @@ class UFOMKLClassifier(BlockParameters, BlockPenaltyClassifier):
         + \tfrac1n \sum_i \max_y \bigl(1[y \ne y_i] - f_{y_i}(x_i) + f_y(x_i)\bigr)
 
     where a block :math:`w_m` holds the weights of one kernel for all classes,
-    :math:`\lambda = 1 / (n C)` and :math:`1/p + 1/q = 1`.
+    :math:`\lambda = 1 / (n C)` and :math:`1/p + 1/q = 1` (:eq:`blocks-problem`).
 
     Parameters
     ----------
@@ -122,8 +122,9 @@ class SMSDMKLClassifier(TailSumsMixin, BlockParameters, BlockPenaltyClassifier):
         + \tfrac1n \sum_i \max_y \bigl(1[y \ne y_i] - f_{y_i}(x_i) + f_y(x_i)\bigr)
 
     where a block :math:`w_m` holds the weights of one kernel for all classes,
-    :math:`r_m = \frac1n \sum_{j > \zeta} \lambda_j(K_m)` is its tail sum of eigenvalues,
-    :math:`\lambda = 1 / (n C)` and :math:`1/p + 1/q = 1`.
+    :math:`r_m = \frac1n \sum_{j > \zeta} \lambda_j(K_m)` is its tail sum of eigenvalues
+    (:eq:`tail-sum`), :math:`\lambda = 1 / (n C)` and :math:`1/p + 1/q = 1`
+    (:eq:`blocks-problem`).
 
     Parameters
     ----------

@@ -111,9 +111,9 @@ class GreedyMKLRegressor(GreedyKernelParameters, GreedyRegressor):
     r"""Regressor that chooses a few kernels out of thousands, shared by all outputs.
 
     Kernels are chosen one at a time by the size of their part of the functional gradient
-    :math:`\nabla_j = \sum_i G_i k_j(x_i, \cdot)`, where :math:`G = \frac1n (f - y)`, and the model
-    :math:`f = b + \sum_j f_j` is corrected after each choice. One run gives the models of all
-    sizes.
+    :math:`\nabla_j = \sum_i G_i k_j(x_i, \cdot)` (:eq:`functional-gradient`), where
+    :math:`G = \frac1n (f - y)`, and the model :math:`f = b + \sum_j f_j` is corrected after each
+    choice. One run gives the models of all sizes.
 
     Parameters
     ----------
@@ -223,9 +223,9 @@ class GreedyMKLClassifier(GreedyKernelParameters, GreedyClassifier):
     r"""Classifier that chooses a few kernels out of thousands, shared by all classes.
 
     Kernels are chosen one at a time by the size of their part of the functional gradient
-    :math:`\nabla_j = \sum_i G_i k_j(x_i, \cdot)`, where :math:`G` is the gradient of the mean loss
-    in the scores of the training rows, and the model is corrected after each choice. One run gives
-    the models of all sizes.
+    :math:`\nabla_j = \sum_i G_i k_j(x_i, \cdot)` (:eq:`functional-gradient`), where :math:`G` is
+    the gradient of the mean loss in the scores of the training rows, and the model is corrected
+    after each choice. One run gives the models of all sizes.
 
     Parameters
     ----------

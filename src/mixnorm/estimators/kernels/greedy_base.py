@@ -75,6 +75,8 @@ class ScannedTraining(KernelTraining):
         if bank is not None:
             # A model without kernels keeps the first one, because a bank cannot be empty.
             which = list(path.rounds[-1].support) if path.rounds else [0]
+            # Predictions of the few chosen kernels cost little in double precision, and are then
+            # the same one by one as in batches.
             bank = replace(bank.only(which), precision="float64")
         return KernelPathModel(
             self.rows, bank, self.names, self.raw_rows, self.inputs, self.outputs, path
@@ -217,6 +219,8 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
             bank = replace(bank, names=_name_kernels(bank, names))
         # 67 million entries are half a gigabyte in float64.
         small = bank.n_kernels * bank.n_samples**2 <= _MOST_STORED_ENTRIES
+        # Stand-ins pay if the matrices would not fit, or would take longer to read than the
+        # stand-ins.
         exact = self.scan == "exact" or (self.scan == "auto" and small)
         if exact or bank.factors is not None:
             return bank, bank.grams(partly=False), 0
@@ -234,6 +238,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
                 f"{shape[0]} samples of {shape[1]} outputs, but there are {len(names)} kernels, or "
                 f"others, and {here[0]} samples of {here[1]}. Set warm_start=False to start anew."
             )
+        # The tables of the path have a row for each training row, whose order counts.
         if not np.array_equal(previous.support, training.rows):
             raise ValueError(
                 "warm_start=True continues a path, but other rows have weight now. Set "

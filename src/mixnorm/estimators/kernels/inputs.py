@@ -114,6 +114,8 @@ class KernelInputsMixin(CheckedParameters):
     def _validate_rows(self, X: MatrixLike, raw: bool, reset: bool) -> Any:
         if raw:
             X = as_rows(X)
+            # Only names and the number of columns are noted: the bank's transformers take texts and
+            # dates.
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
         dtypes = [np.float64, np.float32]

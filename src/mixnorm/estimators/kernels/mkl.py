@@ -26,7 +26,7 @@ class MKLClassifier(MachineParameters, KernelClassifier):
         \min_{w,\ \mu \ge 0,\ \|\mu\|_p \le 1} \tfrac12 \sum_m \frac{\|w_m\|^2}{\mu_m}
         + C \sum_i \max_y \bigl(1[y \ne y_i] - f_{y_i}(x_i) + f_y(x_i)\bigr)
 
-    where :math:`f = \sum_m \langle w_m, \phi_m \rangle`.
+    where :math:`f = \sum_m \langle w_m, \phi_m \rangle` (:eq:`weights-problem`).
 
     Parameters
     ----------

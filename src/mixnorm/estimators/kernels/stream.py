@@ -51,6 +51,8 @@ class BlockPenaltyClassifier(KernelClassifier):
 
     def _choose_exponent(self, n_kernels: int, n_classes: int) -> float:
         """Return the dual exponent of the norm of block sizes."""
+        # q = 2 log M makes the bound grow with the logarithm of the number of kernels only; below 2
+        # the squared norm would not be strongly convex.
         if self.q is None:
             return max(2.0, 2.0 * math.log(n_kernels))
         if isinstance(self.q, str):
@@ -89,6 +91,7 @@ class BlockPenaltyClassifier(KernelClassifier):
                 "solver='exact', or a bank without factors."
             )
         _require_stored(training.grams)
+        # Nothing is kept of an earlier fit: mirror descent has no warm start.
         descent, facts = self._new_descent(training)
         # The learner keeps sizes of blocks and dual variables; rows are numbers into the matrices.
         samples = descent.begin(training.grams, training.y, training.weight)
@@ -190,6 +193,8 @@ class BlockPenaltyClassifier(KernelClassifier):
         if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
             raise ValueError("Input y contains NaN or infinity; every sample needs a label.")
         if first:
+            # Later calls may bring no new class: a column of dual variables cannot be added to past
+            # rounds.
             known = np.unique(y if classes is None else np.asarray(classes))
             if len(known) < 2:
                 raise ValueError(
@@ -277,6 +282,7 @@ class BlockPenaltyClassifier(KernelClassifier):
         facts: dict[str, Any],
     ) -> None:
         """Set the model after a part of a stream, whose objective and gap are unknown."""
+        # A stream has no objective, because its number of samples grows (:eq:`mirror-kernel-gap`).
         facts = facts | {"mistakes": int(descent.mistakes)}
         self._resume = descent.state(met)
         self.model_ = _build_model(descent, A, rows)

@@ -73,8 +73,8 @@ class KernelMulticlassSVC(SingleMachineParameters, KernelClassifier):
         \min_w \tfrac12 \|w\|^2
         + C \sum_i \max_y \bigl(1[y \ne y_i] - f_{y_i}(x_i) + f_y(x_i)\bigr),
 
-    which treats all classes in one problem; that without intercept is the generalised minimal norm
-    problem.
+    which treats all classes in one problem (:eq:`joint-hinge`). Without an intercept it is the
+    generalised minimal norm problem.
 
     Parameters
     ----------
@@ -307,6 +307,7 @@ class LinearMulticlassSVC(  # type: ignore[misc]
             )
         # The matrix between few rows is smaller than their dense columns.
         if is_sparse(X) and n_samples < n_columns:
+            # The constant column adds its square to every entry.
             stack = KernelStack((X @ X.T).toarray() + self._column_of_ones**2)
             stack.check()
             return stack
@@ -314,6 +315,7 @@ class LinearMulticlassSVC(  # type: ignore[misc]
         if self.fit_intercept:
             ones = np.full((len(columns), 1), self._column_of_ones, dtype=columns.dtype)
             columns = np.concatenate([columns, ones], axis=1)
+        # The engine reads the columns of one row at a time.
         columns = np.ascontiguousarray(columns)
         return FactorGrams(columns, [columns.shape[1]])
 
@@ -323,6 +325,7 @@ class LinearMulticlassSVC(  # type: ignore[misc]
         # A solver on columns returns their weights; a solver on the matrix returns dual variables,
         # from which the weights are X' A (:eq:`kernel-scores`).
         if found.coefs is not None:
+            # The score has the constant times the weight of its column.
             intercept = scaling * np.sum(found.coefs[n_columns:], axis=0)
             return found.coefs[:n_columns], intercept
         weights = np.asarray(safe_sparse_dot(X.T, found.duals), dtype=np.float64)

@@ -218,6 +218,7 @@ class NormLearner(
             tol=float(self.tol),
             max_iter=int(self.max_iter),
         )
+        # Reports and attributes are in the units of the data, whatever units the engine used.
         found = _convert_outward(training, found)
         self._report(found)
         return found
@@ -245,6 +246,7 @@ class NormLearner(
                 f"{weights.shape[1]} outputs, but the data have {wanted[0]} and {wanted[1]}. "
                 "Set warm_start=False to start from zero."
             )
+        # A model that was fitted with an intercept may start a fit without one.
         if not self.fit_intercept:
             intercept = np.zeros_like(intercept)
         return training.inward(weights, intercept)

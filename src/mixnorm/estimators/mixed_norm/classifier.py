@@ -139,7 +139,8 @@ class MixedNormClassifier(NormClassifier):
     .. math:: \sum_i w_i\, \ell(W^\top x_i + b, y_i) + \alpha\, \|W\|
 
     with sample weights :math:`w_i` that sum to one and a free intercept :math:`b`; or, where
-    ``radius`` is given, the loss alone over :math:`\|W\| \le` ``radius``. With the norm
+    ``radius`` is given, the loss alone over :math:`\|W\| \le` ``radius``
+    (:eq:`penalty-and-ball`). With the norm
     ``"l2,1"`` few features are in use, the same for all classes; with ``"trace"`` the weights
     have low rank.
 

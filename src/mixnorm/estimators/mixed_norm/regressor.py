@@ -80,7 +80,8 @@ class MixedNormRegressor(NormRegressor):
     .. math:: \sum_i w_i \sum_r \ell(\langle W_r, x_i\rangle + b_r, y_{ir}) + \alpha\, \|W\|
 
     with sample weights :math:`w_i` that sum to one and a free intercept :math:`b`; or, where
-    ``radius`` is given, the loss alone over :math:`\|W\| \le` ``radius``. With the squared loss
+    ``radius`` is given, the loss alone over :math:`\|W\| \le` ``radius``
+    (:eq:`penalty-and-ball`). With the squared loss
     and the norm ``"l2,1"`` this is scikit-learn's ``MultiTaskLasso`` with the same ``alpha``.
 
     Parameters

@@ -111,6 +111,8 @@ def standardize_columns(
         for X, weight in zip(matrices, weights, strict=True)
     ]
     # Only the intercept centres sparse columns; then it does so for all tasks.
+    # Subtracting a mean would fill a sparse table. With an intercept the solution is the same
+    # without, but for rounding, which is checked below.
     moved = centred and not any(is_sparse(X) for X in matrices)
     columns = _column_units(found, centred=centred, moved=moved)
     if centred and not moved:

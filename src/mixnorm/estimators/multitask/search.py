@@ -152,6 +152,7 @@ def split_tasks(cv: Folds, problem: TaskProblem, groups: Any = None) -> list[Fol
     parts: list[Any] = [None] * len(names)
     if groups is not None:
         parts = read_separate(names, targets.form, groups).columns
+    # Tasks have rows of their own, so that a row number means another row in each.
     splits = [
         _split_task(splitter, names[task], X, y, parts[task], task)
         for task, (X, y) in enumerate(zip(problem.matrices, targets.columns, strict=True))

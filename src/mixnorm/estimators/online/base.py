@@ -357,6 +357,8 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
     def regret(self, W: ArrayLike) -> float:
         """Return an upper bound on how much more was lost on the rows seen than with weights ``W``.
 
+        This is the middle of :eq:`regret`, the losses being replaced by their tangents.
+
         Parameters
         ----------
         W : array of the shape of ``coef_``
@@ -365,7 +367,7 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
         return self._learner.regret(self._check_comparator(W))
 
     def regret_bound(self, W: ArrayLike) -> float:
-        """Return the bound that the theory gives for :meth:`regret`, with the steps taken."""
+        """Return the bound on :meth:`regret` with the steps taken (the right of :eq:`regret`)."""
         return self._learner.regret_bound(self._check_comparator(W))
 
     def _check_comparator(self, W: ArrayLike) -> np.ndarray:

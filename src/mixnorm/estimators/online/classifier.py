@@ -147,8 +147,8 @@ class GroupPerceptron(OnlineClassifier):
 
     It predicts the class with the largest score. After a mistake it adds the row to the sum of the
     right class, and subtracts it from the sum of the predicted class. The weights are a mirror map
-    of these sums, :math:`w_j = v_j \|v_j\|_2^{p - 2}` for the column of each feature, so that
-    features that help many classes count most.
+    of these sums, :math:`w_j = v_j \|v_j\|_2^{p - 2}` for the column of each feature
+    (:eq:`mirror-columns`), so that features that help many classes count most.
 
     Parameters
     ----------
@@ -264,9 +264,10 @@ class GroupPerceptron(OnlineClassifier):
 class MirrorDescentClassifier(OnlineClassifier, MirrorDescent):
     r"""Online classification under a norm, by mirror descent.
 
-    The weights are the mirror map of minus the sum of gradients so far, times a step size. By
-    default every feature has a step size of its own, which depends on its past gradients, and is
-    measured from its running mean in running units, so that raw rows will do.
+    The weights are the mirror map of minus the sum of gradients so far, times a step size
+    (:eq:`mirror-play`). By default every feature has a step size of its own, which depends on its
+    past gradients, and is measured from its running mean in running units, so that raw rows will
+    do.
 
     Parameters
     ----------

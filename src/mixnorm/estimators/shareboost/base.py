@@ -118,7 +118,9 @@ class BaseShareBoost(
             self._warn_of_light_rows(n_rows, weight)
         # Only now is the fit sure to begin: an error above leaves the libraries of the last fit.
         self._remember(X, y)
+        # Binding does what is done once: ranges, scales and bins of columns.
         data = self._bind_pool(pool, X, weight) if data is None else data
+        # Columns that do not vary cannot be chosen, and do not count as available.
         wanted = self._count_features(int(data.n_usable))
         unit = self._alpha_unit(outputs)
         # Weights of the model are for columns as given, those of the engine for scaled columns.

@@ -34,8 +34,8 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
 
     over the chosen columns of :math:`W`, with weights :math:`w_i` that sum to one, features in
     standard units, a penalty :math:`\Omega` (:math:`\|W\|_F^2` by default), and a free intercept
-    :math:`b`. The chosen features and the predictions do not depend on the units and origins of
-    columns.
+    :math:`b` (:eq:`shareboost-objective`). The chosen features and the predictions do not depend on
+    the units and origins of columns.
 
     Parameters
     ----------
@@ -191,8 +191,8 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
 
     over the chosen columns of :math:`W`, with weights :math:`w_i` that sum to one, features in
     standard units, a penalty :math:`\Omega` (:math:`\|W\|_F^2` by default), and a free intercept
-    :math:`b`. The chosen features and the predictions do not depend on the units and origins of
-    columns.
+    :math:`b` (:eq:`shareboost-objective`). The chosen features and the predictions do not depend on
+    the units and origins of columns.
 
     Parameters
     ----------

@@ -175,6 +175,7 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         plain = self._make_learner()
         pool = copy.deepcopy(plain._pool())
         given = apply_class_weights(self.class_weight, y, sample_weight)
+        # The columns are the same for every class; only the targets differ.
         data = plain._bind_pool(pool, X, check_weights(given, X.shape[0], working_dtype(X)))
         pool = data.pool  # with what it has learned from the data
         plain.n_features_in_ = self.n_features_in_

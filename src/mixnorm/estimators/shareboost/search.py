@@ -50,6 +50,7 @@ class SizeProblem(RowProblem):
 
     def fold(self, train: np.ndarray, test: np.ndarray) -> Callable[[int], Iterator[Candidate]]:
         """Return a function of the chain that yields its sizes, fitted on the rows ``train``."""
+        # Held-out rows of weight zero change nothing in a fit, and no fold copies ``X``.
         weight = np.zeros(self.X.shape[0])
         weight[train] = 1.0 if self.weight is None else self.weight[train]
         return partial(self._sizes, weight, test)

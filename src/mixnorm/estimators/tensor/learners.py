@@ -89,8 +89,8 @@ class TensorKernelRegressor(TensorRegressor):
 
     .. math:: \min_w \gamma \sum_i L(y_i, \langle w, \Phi(x_i) \rangle) + \tfrac1p \|w\|_p^p
 
-    to a duality gap. Few features have most of the weight, and none has to be computed: for
-    ``q = 4``, :math:`p = 4/3`, the kernel of four rows replaces them.
+    until the duality gap is small (:eq:`tensor-primal`). Few features have most of the weight, and
+    none has to be computed: for ``q = 4``, :math:`p = 4/3`, the kernel of four rows replaces them.
 
     Parameters
     ----------

@@ -44,6 +44,7 @@ def build(
     plan, fitted, columns, tables, group_of = _prepare_tables(
         make_plan(bank.kernels, bank.columns), X, y, weight, bank.preprocess
     )
+    # Rows are kept by group of columns, each packed once however many kernels compare it.
     rows = _prepare_rows(plan, tables, group_of)
     kernels = _fit_kernels(plan.kernels, rows, weight, group_of)
     made = FittedBank(
@@ -131,6 +132,7 @@ def _prepare_tables(
         return plan, *_prepare_tables_by_group(plan, X, y, weight, preprocess)
     fitted, Z, names = None, X, names_of(X)
     made = preprocess is not None
+    # A transformer of all columns makes one table, from which groups choose.
     if made:
         fitted, Z = _fit_transform(preprocess, X, y, weight)
         Z = as_input_table(Z)
@@ -143,6 +145,8 @@ def _prepare_tables(
     for label, spec in zip(plan.labels, plan.columns, strict=True):
         where = locate(spec, names, width, _name_chooser(label), made)
         if isinstance(where, int):
+            # One column chosen by position is a table of one column here; only transformers get an
+            # array of one axis.
             where = np.asarray([where])
         # All columns, however they were chosen, are the table itself, and share its distances.
         if where is not None and np.array_equal(where, np.arange(width)):
@@ -202,6 +206,8 @@ def _fit_transform(
         found = transformer.fit_transform(X, y)
     else:
         found = transformer.fit(X, y).transform(X)
+    # Text vectorisers take a list of texts: given a table, they would go through its columns
+    # instead.
     n_rows = getattr(found, "shape", (len(X),))[0]
     if n_rows != X.shape[0]:
         raise ValueError(
@@ -244,6 +250,8 @@ def _measure_diagonals(bank: FittedBank, weight: np.ndarray | None) -> np.ndarra
                 f"{worst} of X, too large for {bank.dtype}. Scale the columns of X, or lower the "
                 "parameters of the kernel."
             )
+        # Metrics give kernels that are positive semi-definite by construction; a user's function
+        # may not.
         if kernel.metric is None:
             some = rows[block_rows(rows.shape[0])]
             check_matrices([np.asarray(kernel.between(some, some))], True, [bank.names[m]])
@@ -266,6 +274,7 @@ def _normalize(
     bank.scales = _invert_sizes(sizes)
     if normalize == "tail":
         grams = bank.grams()  # entries of about one, whatever the units of the data
+        # A kernel with almost no tail would be multiplied by almost infinity.
         least = _LEAST_TAIL_SUM * np.average(grams.diagonals(), axis=1, weights=weight)
         factors = _invert_sizes(np.maximum(grams.tail_sums(tail, weight), least))
         bank.scales = bank.scales * factors

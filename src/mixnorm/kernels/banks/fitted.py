@@ -159,6 +159,7 @@ class FittedBank:
             (phi,) = split_columns(*self._features(self._side, [kernel]))
             wide = phi.astype(np.float64)
             return np.asarray(wide @ wide.T)
+        # Exact scores of the leading kernels decide between close ones.
         evaluator = replace(self._evaluator, dtype=np.dtype(np.float64))
         return np.asarray(compute_matrices(evaluator, self._side, [kernel], self.memory)[0])
 

@@ -24,6 +24,7 @@ def rows_of(table: MatrixLike, what: str, strict: bool) -> Rows:
     try:
         return as_rows(table, what)
     except ValueError:
+        # Kernels that are functions may compare texts; metrics need numbers.
         if strict or is_sparse(table):
             raise
         return np.asarray(table)
