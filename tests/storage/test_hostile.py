@@ -65,7 +65,7 @@ WRONG = [
     ((*ARRAY, "order"), "A", "neither 'C' nor 'F'"),
     ((*ARRAY, "order"), ["C"], "neither 'C' nor 'F'"),
     *[
-        ((*ARRAY, "dtype"), dtype, "is no dtype")
+        ((*ARRAY, "dtype"), dtype, "is not a dtype")
         for dtype in ["O", "|O", "object", "<c16", ">f8", "=f8", "f8", "<f16", "<V8", "|S8", "<U0",
                       "<f8,<f8", [["a", "<f8"]], None, 8, "<M8[0s]", "<M8[fortnight]", "<f8 ",
                       "<U99999999999"]
@@ -80,7 +80,7 @@ WRONG = [
                       [1] * 40, [[1, 10]], [None, 10], [1, 10, 1]]
     ],
     # names
-    ((*MODEL, "class"), "ShareBoost", "'ShareBoost', which is no estimator"),
+    ((*MODEL, "class"), "ShareBoost", "'ShareBoost', and this mixnorm has no estimator"),
     ((*MODEL, "class"), "BaseShareBoost", "is no estimator"),
     ((*MODEL, "class"), ["ShareBoostClassifier"], "is no estimator"),
     ((*MODEL, "class"), None, "is no estimator"),
@@ -93,7 +93,7 @@ WRONG = [
     # parameters
     ((*MODEL, "params", "depth"), 3, "has no 'depth'"),
     ((*MODEL, "params", "self"), 3, "has no 'self'"),
-    ((*MODEL, "params", "random_state"), float("nan"), "NaN is no JSON number"),
+    ((*MODEL, "params", "random_state"), float("nan"), "NaN is not a JSON number"),
     ((*MODEL, "params", "alpha"), "big", "alpha='big' must be a number"),
     ((*MODEL, "params", "alpha"), -1.0, "alpha=-1.0 must be at least 0"),
     ((*MODEL, "params", "alpha"), {"float": "nan"}, "alpha=nan"),
@@ -121,7 +121,7 @@ WRONG = [
     ((*MODEL, "params", "loss"), {"array": True}, "which it does not hold"),
     ((*MODEL, "params", "loss"), {"array": 1e308}, "which it does not hold"),
     ((*MODEL, "params", "loss"), {"scalar": {"dtype": "<f8", "bytes": "00"}}, "has 1 bytes"),
-    ((*MODEL, "params", "loss"), {"scalar": {"dtype": "O", "bytes": "00"}}, "is no dtype"),
+    ((*MODEL, "params", "loss"), {"scalar": {"dtype": "O", "bytes": "00"}}, "is not a dtype"),
     ((*MODEL, "params", "loss"), {"scalar": {"dtype": "<f8", "bytes": "no"}}, ""),
     ((*MODEL, "params", "loss"), {"scalar": {"dtype": "|b1", "bytes": "02"}}, "truth values"),
     ((*MODEL, "params", "loss"), {"scalar": {"dtype": "<U1", "bytes": "ffffffff"}}, "character"),

@@ -69,8 +69,8 @@ class Bound:
         before = self.inputs.get("n")
         if before is None or self.power == 0.0:
             raise ValueError(
-                f"The bound on {self.name} is no power of the number of samples, so it cannot be "
-                "rescaled; compute it again."
+                f"The bound on {self.name} is not a power of the number of samples, so it cannot "
+                "be rescaled; compute it again."
             )
         if not 0.0 < n < math.inf:
             raise ValueError(f"n={n!r} must be positive and finite.")

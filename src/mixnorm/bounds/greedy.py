@@ -126,7 +126,7 @@ def _check_model_and_rows(model: BaseEstimator, X: MatrixLike, coef: np.ndarray)
     """Raise a clear error for models and rows that the bound cannot be computed for."""
     if not hasattr(model, "path_") or not hasattr(model, "classes_"):
         raise TypeError(
-            f"{type(model).__name__} is no fitted ShareBoostClassifier; fit one, because the "
+            f"{type(model).__name__} is not a fitted ShareBoostClassifier; fit one, because the "
             "theorem is about such models."
         )
     if not model.model_.pool.plain:

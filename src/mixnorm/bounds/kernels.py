@@ -142,7 +142,7 @@ def local_rademacher(
         value = xi * math.sqrt(smoothness * r / n) * math.log(n) ** 1.5 + math.log(1.0 / delta) / n
     sentence = (
         f"The rate for {n_classes} classes and {n} rows is {value:.3g}, up to constants that the "
-        "paper leaves open: it orders numbers of classes and rows, and is no bound by itself."
+        "paper leaves open: it orders numbers of classes and rows, and is not a bound by itself."
     )
     theorem = f"Multi-class learning: from theory to algorithm, Theorem {2 if r is None else 1}"
     return Bound(value, "local Rademacher complexity", theorem, inputs, sentence, "paper", RATE)

@@ -67,7 +67,7 @@ class DenseMatrix(BaseMatrix):
         return rows
 
     def gradient(self, residual: Array) -> Any:
-        """Return ``Xᵀ residual``, of shape ``(n_features, n_outputs)``."""
+        """Return ``Xᵀ residual``, of shape ``(n_features, n_outputs)`` (:eq:`column-gradient`)."""
         X = self._X
         if not is_numpy(X):
             # The small factor first: the library then reads X row by row, as it lies.

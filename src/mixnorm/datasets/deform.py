@@ -43,7 +43,7 @@ def deform_images(
               \begin{pmatrix} e^{a} & 0 \\ 0 & e^{b} \end{pmatrix} (p - c) + t + u(p),
 
     where :math:`c` is the centre of the image: an affine map and a smooth field :math:`u` of
-    displacements (:eq:`field-covariance`), both drawn anew for every copy of every image. Values
+    displacements (:eq:`field-covariance`), both drawn again for every copy of every image. Values
     between pixels are interpolated linearly along both axes, and values outside the image are zero.
     The defaults suit digits of 28 × 28 pixels.
 

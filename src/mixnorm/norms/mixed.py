@@ -302,7 +302,7 @@ class MixedNorm(Parameters):
     def _find_aligned(self, G: Array, inner: float, outer: float) -> tuple[Any, float, float]:
         """Return the point of a unit ball with the largest inner product with ``G``.
 
-        See :eq:`aligned-point`. The product follows, and last the unit that it is in.
+        See :eq:`aligned-point`. Also return the product, divided by a unit, and this unit.
         """
         blocks, xp = self._blocks(G), namespace(G)
         norms, unit = block_norms(blocks, G, conjugate(inner))

@@ -230,7 +230,7 @@ class Spectral(Parameters):
     def _find_aligned(self, G: Array, q: float) -> tuple[Any, float, float]:
         """Return the point of the unit ball of ``q`` with the largest inner product with ``G``.
 
-        See :eq:`aligned-point`. The product follows, and last the unit that it is in.
+        See :eq:`aligned-point`. Also return the product, divided by a unit, and this unit.
         """
         A, unit = self._scale(G)
         if not unit > 0.0:

@@ -135,8 +135,8 @@ def _describe_foreign(line: bytes) -> str:
     if line.startswith(_MAGIC):
         return f"is damaged: its first line is not whole. {_ANOTHER_COPY}"
     if not line:
-        return f"is no mixnorm model file: it is empty. {_ANOTHER_COPY}"
-    no_model = "is no mixnorm model file; those are written by mixnorm.save."
+        return f"is not a mixnorm model file: it is empty. {_ANOTHER_COPY}"
+    no_model = "is not a mixnorm model file; these are written by mixnorm.save."
     if line[0] == 0x80:
         return f"{no_model} It looks like a pickle, which can run code, and was not opened."
     if line.startswith(b"PK"):
@@ -169,7 +169,7 @@ def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def read_arrays(described: object, raw: memoryview) -> list[np.ndarray]:
@@ -205,27 +205,27 @@ def _array(entry: object, raw: memoryview) -> np.ndarray:
 def check_shape(shape: object) -> tuple[int, ...]:
     """Return a shape read from a file, or raise."""
     if not isinstance(shape, list) or len(shape) > 32:
-        raise ModelFileError("the shape of an array is no list of up to 32 lengths")
+        raise ModelFileError("the shape of an array is not a list of at most 32 lengths")
     # ``type`` and not ``isinstance``: True is an int, but no length.
     if any(type(length) is not int or length < 0 for length in shape):
-        raise ModelFileError("a shape has a length that is no whole number from zero up")
+        raise ModelFileError("a shape has a length that is not a whole number of at least zero")
     return tuple(shape)
 
 
 def check_dtype(name: object) -> np.dtype[Any]:
     """Return a dtype read from a file, or raise."""
     if not isinstance(name, str) or not _DTYPE.fullmatch(name):
-        raise ModelFileError(f"{str(name)[:40]!r} is no dtype that a model file holds")
+        raise ModelFileError(f"{str(name)[:40]!r} is not a dtype that a model file can hold")
     return np.dtype(name)
 
 
 def check_content(array: np.ndarray) -> np.ndarray:
-    """Return the array; raise if some of its bytes are no truth value or no character."""
+    """Return the array; raise if some of its bytes are not a truth value or a character."""
     # A byte that is neither 0 nor 1 as a truth value, or a code beyond Unicode as a character, can
     # crash NumPy later.
     flat = array.reshape(-1, order="A")
     if array.dtype.kind == "b" and np.any(flat.view(np.uint8) > 1):
         raise ModelFileError("an array of truth values holds something else")
     if array.dtype.kind == "U" and np.any(flat.view(np.uint32) > _LAST_CHARACTER):
-        raise ModelFileError("an array of texts holds what is no character")
+        raise ModelFileError("an array of texts holds a code that is not a character")
     return array

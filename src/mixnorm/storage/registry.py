@@ -79,7 +79,9 @@ def is_model(value: object) -> bool:
 
 def _look_up(short: object, known: dict[str, type], what: str, name: object = None) -> type:
     if not isinstance(short, str) or short not in known:
-        raise ModelFileError(f"it names {name or short!r}, which is no {what} of this mixnorm")
+        raise ModelFileError(
+            f"it names {name or short!r}, and this mixnorm has no {what} of that name"
+        )
     return known[short]
 
 

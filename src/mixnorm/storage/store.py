@@ -114,7 +114,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 2**30) -> Any:
     save : Writes the file, with an example.
     """
     if Path(path).is_dir():
-        raise ModelFileError(f"{path} is no mixnorm model file but a folder; name a file in it.")
+        raise ModelFileError(f"{path} is a folder, not a mixnorm model file; name a file in it.")
     with open(path, "rb") as file:
         return _read(file, str(path), max_bytes)
 

@@ -23,7 +23,7 @@ def test_weights_sum_to_one(weight, dtype):
 
 @pytest.mark.parametrize("weight", [["a", "b", "c"], sp.csr_array(np.ones((3, 1))), {"a": 1}])
 def test_weights_that_are_no_numbers(weight):
-    with pytest.raises(TypeError, match="is no array of numbers; give one number per row of X"):
+    with pytest.raises(TypeError, match="is not an array of numbers; give one number per row of X"):
         check_weights(weight, 3, np.float64)
 
 

@@ -132,7 +132,7 @@ DAMAGE = [
     ("columns", [None, np.array([0, 1])], "columns has not one entry per group"),
     ("centres", [np.ones(4), None, None], "damaged centre"),
     ("centres", ["middle", None, None], "damaged centre"),
-    ("precision", "float16", "precision is no dtype"),
+    ("precision", "float16", "precision is not a dtype"),
     ("memory", 0, "must be positive"),
     ("n_features_in", 0, "must be positive"),
     ("feature_names_in", ["a"], "not one name per column"),

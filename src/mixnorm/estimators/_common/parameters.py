@@ -182,7 +182,7 @@ class Of(Kind):
     def check(self, name: str, value: object, others: tuple[Any, ...] = ()) -> None:
         """Raise unless the value is an object of the class."""
         if not isinstance(value, self.kind):
-            raise TypeError(f"{_describe(name, value)} is no {self.kind.__name__}; {self.why}.")
+            raise TypeError(f"{_describe(name, value)} is not a {self.kind.__name__}; {self.why}.")
 
 
 @dataclass(frozen=True)

@@ -362,7 +362,7 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
             raise ValueError(
                 f"warm_start=True starts from {len(weights)} kernels and {duals.shape[0]} samples "
                 f"of {duals.shape[1]} outputs, but there are {training.n_kernels} and {shape[0]} "
-                f"of {shape[1]}. Set warm_start=False to start anew."
+                f"of {shape[1]}. Set warm_start=False to start over."
             )
         # Dual variables stay feasible if C grows, and are shrunk if it falls.
         return weights, duals * min(1.0, float(self.C) / last.cost)

@@ -82,7 +82,7 @@ class GreedyClassifier(ClassifierFace, GreedyKernelLearner):
         if not np.array_equal(known, classes):
             raise ValueError(
                 "warm_start=True continues a path, but y has other classes than the last fit: "
-                f"{classes!r} instead of {known!r}. Set warm_start=False to start anew."
+                f"{classes!r} instead of {known!r}. Set warm_start=False to start over."
             )
         # A copy, because the model must not change with the parameter.
         loss = copy.deepcopy(self._loss())

@@ -236,18 +236,18 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
             raise ValueError(
                 f"warm_start=True continues a path on {len(known)} kernels and "
                 f"{shape[0]} samples of {shape[1]} outputs, but there are {len(names)} kernels, or "
-                f"others, and {here[0]} samples of {here[1]}. Set warm_start=False to start anew."
+                f"others, and {here[0]} samples of {here[1]}. Set warm_start=False to start over."
             )
         # The tables of the path have a row for each training row, whose order counts.
         if not np.array_equal(previous.support, training.rows):
             raise ValueError(
                 "warm_start=True continues a path, but other rows have weight now. Set "
-                "warm_start=False to start anew."
+                "warm_start=False to start over."
             )
         if getattr(self, "_resume", None) != self._settings():
             raise ValueError(
                 "warm_start=True continues a path, but algorithm, alpha or loss has changed since. "
-                "Set warm_start=False to start anew."
+                "Set warm_start=False to start over."
             )
 
     def _settings(self) -> tuple[str, float, str]:

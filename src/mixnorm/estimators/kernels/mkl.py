@@ -124,8 +124,8 @@ class ConvMKLClassifier(TailSumsMixin, MKLClassifier):
 
     The tail sum :math:`r_m = \frac1n \sum_{j > \zeta} \lambda_j(K_m)` of eigenvalues bounds the
     local Rademacher complexity of a kernel's ball. The problem is that of
-    :class:`MKLClassifier` with the constraint :math:`\|(r_m \mu_m)_m\|_p \le 1`: the same as to
-    divide every kernel by its tail sum.
+    :class:`MKLClassifier` with the constraint :math:`\|(r_m \mu_m)_m\|_p \le 1`, which is the same
+    as dividing every kernel by its tail sum.
 
     Parameters
     ----------

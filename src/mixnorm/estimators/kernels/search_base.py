@@ -127,7 +127,7 @@ class KernelSearch(SearchedMixin, KernelEstimator):
     #: The learner without cross-validation.
     _kind: ClassVar[type[KernelEstimator]]
 
-    warm_start = False  # fits of a search start anew
+    warm_start = False  # fits of a search start from zero
 
     def _build_problem(self, *rows: Any, training: KernelTraining) -> KernelProblem:
         """Return the problem of a learner without cross-validation, ``X``, ``y`` and weights."""

@@ -96,7 +96,7 @@ class BlockPenaltyClassifier(KernelClassifier):
         # The learner keeps sizes of blocks and dual variables; rows are numbers into the matrices.
         samples = descent.begin(training.grams, training.y, training.weight)
         report = self._make_passes(descent, samples, progress)
-        if getattr(self, "_resume", None) is not None:  # partial_fit starts anew after fit
+        if getattr(self, "_resume", None) is not None:  # partial_fit starts over after fit
             del self._resume
         self.model_ = _build_model(descent, samples.A, training)
         self.report_ = replace(report, facts=facts)

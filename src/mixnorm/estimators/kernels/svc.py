@@ -50,7 +50,7 @@ _MOST_NUMBERS = 2**29  # of columns or of a kernel matrix, 4 GiB in float64
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SingleMachineParameters:
-    """Parameters of machines on one kernel; its weight is fixed, and every fit starts anew."""
+    """Parameters of machines on one kernel; its weight is fixed, and every fit starts from zero."""
 
     loss: HingeLoss = "hinge"
     class_weight: ClassWeight = None

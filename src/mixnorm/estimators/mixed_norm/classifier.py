@@ -64,7 +64,9 @@ class NormClassifier(ClassifierFace, OneDesign):
     def _loss(self) -> Any:
         loss = check_dual_loss(as_loss(self.loss, JOINT), JOINT)
         if not loss.is_classifier:
-            raise ValueError(f"loss={loss!r} is no loss on labels; choose one of {sorted(JOINT)}.")
+            raise ValueError(
+                f"loss={loss!r} is not a loss on labels; choose one of {sorted(JOINT)}."
+            )
         if not loss.shift_invariant:  # for two classes only a difference of scores is kept
             raise ValueError(
                 f"loss={loss!r} changes where a constant is added to all scores of a sample; "

@@ -35,7 +35,7 @@ class NormRegressor(RegressorMixin, OneDesign):
         loss = check_dual_loss(as_loss(self.loss, _REGRESSION), _REGRESSION)
         if loss.is_classifier or loss.is_binary:
             raise ValueError(
-                f"loss={loss!r} is no regression loss; choose one of {sorted(_REGRESSION)}."
+                f"loss={loss!r} is not a regression loss; choose one of {sorted(_REGRESSION)}."
             )
         return loss
 

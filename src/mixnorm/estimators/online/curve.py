@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-_CURVE_SIZE = 1000  # of a curve, at most; a longer one drops every second point
+# Most points of a curve: a longer one drops every second point.
+_CURVE_SIZE = 1000
 
 
 @dataclass(eq=False)

@@ -83,7 +83,7 @@ class OnlineState:
     low : tuple of float
         For each task the lower of its two classes as the user gave it; NaN if not seen so far.
     single : bool
-        OnlineTargets are numbers that had one dimension, and so have predictions.
+        Whether the targets are numbers that had one dimension; predictions then have one as well.
     """
 
     stored: LearnerState

@@ -409,4 +409,4 @@ class BaseShareBoost(
 
 def refuse_to_continue(reason: str) -> NoReturn:
     """Raise the error of a path that ``warm_start`` cannot continue."""
-    raise ValueError(f"warm_start=True {reason}. Set warm_start=False to start anew.")
+    raise ValueError(f"warm_start=True {reason}. Set warm_start=False to start over.")

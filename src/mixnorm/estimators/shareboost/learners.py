@@ -61,7 +61,7 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
     fit_intercept : bool, default=True
         Fit an intercept, which is not penalised and does not count as a feature.
     warm_start : bool, default=False
-        Continue the path of the previous ``fit`` instead of starting anew.
+        Continue the path of the previous ``fit`` instead of starting over.
     random_state : int, RandomState instance or None, default=None
         For pools that draw at random; :class:`~mixnorm.pools.Columns` does not.
     options : GreedyOptions, optional
@@ -213,7 +213,7 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
     fit_intercept : bool, default=True
         Fit an intercept, which is not penalised and does not count as a feature.
     warm_start : bool, default=False
-        Continue the path of the previous ``fit`` instead of starting anew.
+        Continue the path of the previous ``fit`` instead of starting over.
     random_state : int, RandomState instance or None, default=None
         For pools that draw at random; :class:`~mixnorm.pools.Columns` does not.
     options : GreedyOptions, optional

@@ -26,7 +26,7 @@ _LARGEST_ENTRY = 1e140
 # variance; centring costs a copy of the rows.
 _FAR_FROM_ORIGIN = 16.0
 # Squared distances below this part of the squared lengths have lost too many digits. Where more
-# than ``_MANY_NEAR_ROWS`` of all distances have, all are computed anew.
+# than ``_MANY_NEAR_ROWS`` of all distances have, all are computed again.
 _NEAR_ROWS, _MANY_NEAR_ROWS = 1e-3, 0.05
 
 
@@ -137,7 +137,7 @@ def _sqeuclidean(P: Points, Q: Points) -> np.ndarray:
 
 
 def _sharpen(found: np.ndarray, P: Points, Q: Points) -> None:
-    """Compute the distances of near rows anew, from differences of their entries.
+    """Compute the distances of near rows again, from differences of their entries.
 
     Differences of squares lose digits there, all of them where rows are equal. What is left would
     depend on how many rows are compared at a time.

@@ -239,7 +239,7 @@ def _spanning_kernels(evaluator: Evaluator, side: Side, members: np.ndarray) -> 
 
 
 def _orthonormal(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return orthonormal columns of the same span, and the triangle that turns them back.
+    """Return orthonormal columns of the same span, and the triangular factor between the two.
 
     The Cholesky factor of their products is exact enough here, and four times as fast as QR.
     """
@@ -277,7 +277,10 @@ def _compute_matrices(evaluator: Evaluator, side: Side, members: np.ndarray) -> 
 
 
 def _choose_landmarks(K: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the triangular factor of some rows of a matrix, and these rows, by their rest."""
+    """Return the triangular factor of a matrix on some of its rows, and these rows.
+
+    Always the row with the largest remainder comes next.
+    """
     tolerance = _LANDMARKS.remainder * float(np.max(np.diagonal(K)))
     # LAPACK stops where no remainder is above ``tol``, also for a matrix of zeros if it is
     # positive. It counts pivots from one.

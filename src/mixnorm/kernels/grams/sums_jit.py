@@ -1,4 +1,4 @@
-"""Compiled passes over kernel matrices: weighted sums, and what quadratic forms take."""
+"""Compiled passes over kernel matrices: weighted sums, copies and quadratic forms."""
 
 from __future__ import annotations
 

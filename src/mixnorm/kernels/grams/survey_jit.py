@@ -11,10 +11,10 @@ TILE = 64
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
 def survey(K, roots, begin, stop):  # type: ignore[no-untyped-def]
-    """Look once at every entry of a square matrix, in tiles.
+    """Look once at every entry of some tiles of a square matrix.
 
-    Some tiles: those on the diagonal from row ``begin``, a multiple of their width, to ``stop``,
-    and all beside and below these.
+    The tiles are those on the diagonal from row ``begin``, a multiple of their width, to ``stop``,
+    and all to the right of these and below them.
 
     Returns the largest magnitude, the largest difference of an entry from its mirror image, the
     largest excess of a magnitude over ``roots[i] * roots[j]``, and zero; the last is NaN if any

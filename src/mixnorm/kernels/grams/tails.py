@@ -104,7 +104,7 @@ def _largest_eigenvalues(
 ) -> np.ndarray:
     """Return the largest eigenvalues, in decreasing order."""
     # The space may grow to ``most_products`` blocks. If that is half of all directions, the full
-    # decomposition is no dearer.
+    # decomposition costs no more.
     if n <= _TAILS.dense_rows or 2 * _TAILS.most_products * (wanted + _TAILS.spare_columns) > n:
         dense = product(np.eye(n))
         with one_thread() if n <= _TAILS.dense_rows else nullcontext():
