@@ -26,7 +26,7 @@ from mixnorm.estimators._common.inputs import (
 )
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.online.curve import Curve
-from mixnorm.estimators.online.names import Names, Row, are_mappings
+from mixnorm.estimators.online.names import Names, Row, are_mappings, as_rows
 from mixnorm.estimators.online.state import OnlineRows, OnlineState, OnlineTargets
 from mixnorm.models import Inputs, LinearModel, check_scores
 from mixnorm.norms import as_norm
@@ -476,42 +476,3 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def place_labels(
-    given: np.ndarray, known: np.ndarray, places: Mapping[Any, int]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places of labels, and all labels: known ones first, then new ones.
-
-    Texts and numbers together raise a TypeError.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> place_labels(np.array(["c", "a", "c"]), np.array(["a", "b"]), {"a": 0, "b": 1})
-    (array([2, 0, 2]), array(['a', 'b', 'c'], dtype='<U1'))
-    """
-    found, inverse = np.unique(given, return_inverse=True)
-    labels = found.tolist()
-    unseen = [label for label in labels if label not in places]
-    if unseen:
-        # NumPy would turn numbers beside texts into texts: the label 1 would become '1'.
-        texts = [all(isinstance(label, str) for label in each) for each in (known.tolist(), unseen)]
-        if len(known) and texts[0] != texts[1]:
-            raise TypeError(
-                f"{unseen[0]!r} has another type than earlier labels such as "
-                f"{known.tolist()[0]!r}; give labels of one type, for example str(label) for each."
-            )
-        new = np.asarray(unseen, dtype=found.dtype)
-        known = np.concatenate([known, new]) if len(known) else new
-        # A new dictionary: the old one belongs to a state that stays if learning fails.
-        places = {**places, **{label: len(places) + at for at, label in enumerate(unseen)}}
-    own = np.asarray([places[label] for label in labels], dtype=np.int64)
-    return own[inverse.reshape(-1)], known
-
-
-def as_rows(x: Row) -> Any:
-    """Return one row as rows: a list of one dict, a sparse row, or an array of two dimensions."""
-    if isinstance(x, Mapping):
-        return [x]
-    return x if sparse.issparse(x) else np.asarray(x).reshape(1, -1)

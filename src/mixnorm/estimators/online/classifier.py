@@ -14,10 +14,10 @@ from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import check_dense_targets, check_one_kind_of_label
 from mixnorm.estimators._common.parameters import ClassWeight, Loss, Norm, Number, Seed, Switch
 from mixnorm.estimators._common.validation import check_classification_targets
-from mixnorm.estimators.online.base import OnlineEstimator, as_rows, place_labels
+from mixnorm.estimators.online.base import OnlineEstimator
 from mixnorm.estimators.online.descent import HashedColumns, MirrorDescent
-from mixnorm.estimators.online.names import Row
-from mixnorm.estimators.online.state import OnlineTargets
+from mixnorm.estimators.online.names import Row, as_rows
+from mixnorm.estimators.online.state import OnlineTargets, place_labels
 from mixnorm.losses import JOINT, as_loss
 
 

@@ -14,10 +14,9 @@ from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines import mirror
 from mixnorm.estimators._common.inputs import check_one_kind_of_label
 from mixnorm.estimators._common.parameters import Loss, Norm
-from mixnorm.estimators.online.base import as_rows, place_labels
 from mixnorm.estimators.online.descent import MirrorDescent
-from mixnorm.estimators.online.names import Row
-from mixnorm.estimators.online.state import OnlineRows, OnlineTargets
+from mixnorm.estimators.online.names import Row, as_rows
+from mixnorm.estimators.online.state import OnlineRows, OnlineTargets, place_labels
 from mixnorm.losses import SCALAR, as_loss
 from mixnorm.models import TaskOutputs
 

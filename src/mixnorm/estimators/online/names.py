@@ -122,3 +122,10 @@ class Names:
 def are_mappings(X: object) -> TypeGuard[Sequence[Mapping[Any, Any]]]:
     """Tell whether rows are dicts."""
     return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
+
+
+def as_rows(x: Row) -> Any:
+    """Return one row as rows: a list of one dict, a sparse row, or an array of two dimensions."""
+    if isinstance(x, Mapping):
+        return [x]
+    return x if sparse.issparse(x) else np.asarray(x).reshape(1, -1)

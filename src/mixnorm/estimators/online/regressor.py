@@ -12,9 +12,8 @@ from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines import mirror
 from mixnorm.estimators._common.parameters import Loss, Norm
 from mixnorm.estimators._common.regressor import RegressorMixin
-from mixnorm.estimators.online.base import as_rows
 from mixnorm.estimators.online.descent import MirrorDescent
-from mixnorm.estimators.online.names import Row
+from mixnorm.estimators.online.names import Row, as_rows
 from mixnorm.estimators.online.state import OnlineTargets
 from mixnorm.losses import SCALAR, as_loss
 

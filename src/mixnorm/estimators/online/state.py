@@ -144,3 +144,35 @@ class OnlineState:
             fits = fits and len(self.low) == (0 if self.stored.plan.joint else n_outputs)
         if not fits or (self.single and (self.labels is not None or n_outputs != 1)):
             raise ValueError(f"the labels or targets must be those of {n_outputs} outputs")
+
+
+def place_labels(
+    given: np.ndarray, known: np.ndarray, places: Mapping[Any, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places of labels, and all labels: known ones first, then new ones.
+
+    Texts and numbers together raise a TypeError.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> place_labels(np.array(["c", "a", "c"]), np.array(["a", "b"]), {"a": 0, "b": 1})
+    (array([2, 0, 2]), array(['a', 'b', 'c'], dtype='<U1'))
+    """
+    found, inverse = np.unique(given, return_inverse=True)
+    labels = found.tolist()
+    unseen = [label for label in labels if label not in places]
+    if unseen:
+        # NumPy would turn numbers beside texts into texts: the label 1 would become '1'.
+        texts = [all(isinstance(label, str) for label in each) for each in (known.tolist(), unseen)]
+        if len(known) and texts[0] != texts[1]:
+            raise TypeError(
+                f"{unseen[0]!r} has another type than earlier labels such as "
+                f"{known.tolist()[0]!r}; give labels of one type, for example str(label) for each."
+            )
+        new = np.asarray(unseen, dtype=found.dtype)
+        known = np.concatenate([known, new]) if len(known) else new
+        # A new dictionary: the old one belongs to a state that stays if learning fails.
+        places = {**places, **{label: len(places) + at for at, label in enumerate(unseen)}}
+    own = np.asarray([places[label] for label in labels], dtype=np.int64)
+    return own[inverse.reshape(-1)], known
