@@ -126,6 +126,7 @@ def advise(
         )
     # The fewer rows there are, the more a single cut into folds depends on chance.
     cuts = int(np.clip(_COMPARISON.rows_for_one_cut // max(1, case.n), 1, _COMPARISON.most_cuts))
+    # All norms get the same folds, so that their errors can be compared fold by fold.
     folds = [fold for repeat in range(cuts) for fold in case.folds(cv, (seed + repeat) % 2**32)]
     null = np.array([case.null_error(train, test) for train, test in folds])
     curves = {}

@@ -103,6 +103,7 @@ class AdviceProblem:
             path = self.model.path(
                 *train, alphas=self.alphas, alpha_ratio=_RATIO_OF_COMPARED_PENALTIES
             )
+        # A norm with fewer penalties than the others would have another best one.
         if len(path) < self.chains[chain]:  # the path ends early at an interrupt
             raise KeyboardInterrupt
         # Later folds are fitted at the same penalties.

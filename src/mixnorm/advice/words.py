@@ -39,6 +39,7 @@ def choose_verdict(case: AdviceCase, found: list[NormAdvice], null: np.ndarray) 
 
 def is_as_good(best: NormAdvice, other: NormAdvice) -> bool:
     """Tell whether a norm is within a standard error of the best, fold by fold."""
+    # Differences on the same folds vary far less than the errors themselves.
     behind = other.curve.errors[:, other.curve.best] - best.curve.errors[:, best.curve.best]
     return bool(behind.mean() <= _ERRORS_WITHIN_A_TIE * best.curve.standard_error(behind))
 

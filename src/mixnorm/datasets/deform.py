@@ -115,6 +115,7 @@ def deform_images(
     affine = {"rotation": rotation, "scaling": scaling, "shear": shear, "shift": shift}
     affine = {name: _check_amount(name, value) for name, value in affine.items()}
     elastic, smoothness = _check_amount("elastic", elastic), _check_smoothness(smoothness)
+    # The factors of the field are the same for all images of a shape.
     rows, columns = _bases(height, width, elastic, smoothness)
     random = as_generator(random_state)
     copies = namespace(images).empty(

@@ -54,6 +54,8 @@ class KernelPath(Path):
         n_terms = 0
         for step in self.rounds:
             support = step.support
+            # Prediction takes kernels from the bank by these numbers, and staged scores take the
+            # first ones.
             sound = (
                 all(type(kernel) is int and 0 <= kernel < n_kernels for kernel in support)
                 and len(set(support)) == len(support) > 0

@@ -46,6 +46,7 @@ class LinearModel:
     @classmethod
     def of(cls, coef: np.ndarray, intercept: np.ndarray, inputs: Inputs, outputs: Any) -> Self:
         """Return the model with weights ``(n_scores, n_features)`` of all columns."""
+        # A model of a few among a million columns is small, whatever the width of the data.
         features = np.flatnonzero(np.any(coef != 0.0, axis=0))
         return cls(features, coef[:, features], intercept, inputs, outputs)
 

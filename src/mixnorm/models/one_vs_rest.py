@@ -69,6 +69,7 @@ class OneVsRestModel:
     @property
     def atoms(self) -> list[Any]:
         """Different atoms: the first of each class, then the second of each, ..."""
+        # Round by round over all classes, as a shared path would list them.
         supports = zip_longest(*(path.support(self.size) for path in self.paths))
         return [atom for atom in dict.fromkeys(chain.from_iterable(supports)) if atom is not None]
 

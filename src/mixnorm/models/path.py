@@ -134,6 +134,7 @@ class PathModel:
 
     def _rescale(self, step: Round | None) -> tuple[np.ndarray, np.ndarray]:
         """Return weights and intercept of a round, or of none, in the units of the targets."""
+        # Targets were centred and divided by a unit in the fit.
         unit, centre = self.outputs.unit, self.outputs.centre
         if step is None:
             nothing = self.path.null_intercept
@@ -190,6 +191,7 @@ class PathModel:
             return
         with np.errstate(over="ignore", invalid="ignore"):  # checked below
             values = to_dense(pool.evaluate(X, atoms))
+        # An atom may have several columns, such as a group.
         ends = np.cumsum([pool.n_columns(atom, X.shape[1]) for atom in atoms]).tolist()
         places = dict(zip(atoms, zip([0, *ends], ends, strict=False), strict=True))
         for step in rounds:

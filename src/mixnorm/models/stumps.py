@@ -128,6 +128,8 @@ class StumpModel:
         total = np.zeros((X.shape[0], self.path.n_outputs))
         columns = self._columns(X)
         steps = [(columns[step.feature], step.threshold, step.values) for step in self.path.rounds]
+        # Rows in blocks and rounds inside: the scores of a block are read and written once per
+        # round, and stay in the cache.
         for first in range(0, X.shape[0], _ROWS_SCORED):
             rows = slice(first, first + _ROWS_SCORED)
             for column, threshold, values in steps:

@@ -92,6 +92,7 @@ class TensorModel:
         check_positive(found.unit, "the unit of the function")
         if not isinstance(found, PairExpansion) and found.q != self.q:
             raise ValueError("the exponent of the function must be that of the model")
+        # A kernel may add a constant column to those of the data.
         columns = kernel.columns(row).shape[1]
         if isinstance(found, FeatureExpansion):
             _check_features(found, n_scores, columns, width)

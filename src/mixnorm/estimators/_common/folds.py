@@ -44,6 +44,7 @@ def row_folds(
     # A splitter that counts rows of no weight could make folds without any row that counts.
     if kept is not None and len(kept) < len(y) and not given:
         parts = (take_rows(X, kept), y[kept], None if groups is None else np.asarray(groups)[kept])
+        # Without weights the call below takes the other branch.
         inner = row_folds(cv, *parts, classifier=classifier)
         return [(kept[train], kept[test]) for train, test in inner]
     splitter = fold_splitter(cv, y, classifier=classifier)

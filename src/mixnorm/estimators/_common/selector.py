@@ -47,6 +47,7 @@ class ColumnSelectorMixin(FittedMixin, OneToOneFeatureMixin, TransformerMixin):
     @property
     def selected_names_(self) -> list[str]:
         """Names of the chosen columns, as in ``selected_``; ``x0, x1, ...`` if ``X`` has none."""
+        # scikit-learn's names of all columns, of which the model has some.
         names = super().get_feature_names_out()
         return [str(names[column]) for column in to_numpy(self.selected_)]
 

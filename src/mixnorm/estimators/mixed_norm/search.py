@@ -70,6 +70,7 @@ class PenaltyProblem(RowProblem):
 
     def _path(self, train: Rows, test: Rows, chain: int) -> Iterator[Candidate]:
         weight = None if self.weight is None else self.weight[train]
+        # Units, classes and standard deviations are those of the training rows of the fold.
         training, outputs = self.estimator._prepare(self.X[train], self.y[train], weight)
         held_out = self.X[test]
         for found in self._solutions(training):
@@ -85,6 +86,7 @@ class PenaltyProblem(RowProblem):
     def _candidate(
         self, found: Solution, rows: object, scores: np.ndarray, model: LinearModel
     ) -> Candidate:
+        # Whether the fits of the chosen penalty ended early is reported once, after the search.
         facts = {UNFINISHED: float(found.exhausted and not found.converged)}
         return Candidate({"alpha": found.alpha}, rows, scores, model, facts)
 

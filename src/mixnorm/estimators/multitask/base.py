@@ -90,6 +90,8 @@ class BaseMultiTask(RegressorMixin, NormLearner):
             )
         if is_separate(X):
             names, matrices, form = read_matrices(X)
+            # Forms first, numbers later: errors about the form of the data should not wait for its
+            # validation.
             targets = read_separate(names, form, y)
             matrices = self._validate_matrices(names, matrices)
         else:

@@ -181,6 +181,7 @@ def build_problem(
     design, units = task_design(
         targets, matrices, weight, fit_intercept=fit_intercept, standardize=standardize
     )
+    # Labels of -1 and 1 have the centre zero and the unit one.
     moved = ((y - frame.centre) / frame.unit).astype(weight.dtype, copy=False)
     target = loss.encode(moved, n_tasks, weight)
     training = Training(design, loss, target, weight, frame, **units)

@@ -208,6 +208,7 @@ def fold_weights(problem: TaskProblem, fold: Fold) -> tuple[np.ndarray, np.ndarr
     whole = ~np.where(binary, both, some)
     held[:, whole] = 0.0
     totals = held.sum(axis=0)
+    # Held-out weights of every task that is scored sum to one, so that tasks count alike.
     held /= np.where(totals > 0.0, totals, 1.0)
     if weight.ndim == 1 and not np.any(whole):
         # Of weights that all tasks share, one column is enough.

@@ -171,6 +171,8 @@ class JointBoostClassifier(_Boosted):
         # Two classes have opposite labels: one score, positive for the second, is enough.
         several = len(classes) > 2
         target = labels if several else np.where(labels == 1, 0, -1)
+        # Rows without weight are dropped here; ``bin_columns`` has already left them out of the
+        # bins.
         kept = weight > 0.0
         bins = boosting.bin_columns(X, weight, self.n_bins)
         whole = FitTask.of_fit(self, X, y, sample_weight, self.n_rounds)

@@ -298,6 +298,7 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
             # The mean of the targets: with a free intercept, subtracting it changes no weight.
             centre = weight @ counted
             centre = centre if self.fit_intercept else xp.zeros_like(centre)
+        # Rows of weight zero get the centre as their target, a deviation of zero.
         deviations = xp.where(weight[:, None] > 0, targets, centre) - centre
         spread = to_numpy(xp.max(xp.abs(deviations), axis=0))
         check_alike(spread, sizes)

@@ -251,6 +251,7 @@ class TensorKernelLearner(ReportedMixin, CallbackSupportMixin, BaseEstimator):
             task = progress.task("output")
             fitted.append(self._solve_output(made, output, data.weight, gamma))
             task.end()
+            # A model of some outputs is of no use.
             if fitted[-1].found.interrupted and len(fitted) < len(outputs):
                 raise KeyboardInterrupt
         self._report(made, [one.found for one in fitted])

@@ -101,6 +101,7 @@ class Evaluator:
             # which share it.
             rows = points[self.group_of[m]].prepare(self.kernels[m].metric)
             if self.unit:
+                # k(x, y) / sqrt(k(x, x) k(y, y)): a factor for each row and each column of a block.
                 diagonal = np.asarray(self.kernels[m].diagonal(rows.X), dtype=np.float64)
                 positive = np.where(diagonal > 0.0, diagonal, np.inf)
                 roots[m] = 1.0 / np.sqrt(positive)  # zero for rows that are zero
@@ -195,6 +196,7 @@ class Evaluator:
 
     def _of_function(self, X: Rows, Y: Rows, m: int, upper: bool) -> np.ndarray:
         """Return a block of a kernel that is not a function of a metric."""
+        # The dtype of the blocks may be narrower than that of the function.
         with np.errstate(over="ignore"):
             block = np.array(self.kernels[m].between(X, Y), dtype=self.dtype)  # a copy
         if not np.all(np.isfinite(block)):

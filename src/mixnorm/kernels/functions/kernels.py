@@ -316,6 +316,7 @@ class FunctionKernel(KernelParameters):
         function = self._resolve()
         other = X if Y is None else Y
         found = np.asarray(function(X, other))
+        # A function that returns a row or a number by mistake would be broadcast silently.
         shape = (X.shape[0], other.shape[0])
         if found.shape != shape:
             raise ValueError(
@@ -330,6 +331,7 @@ class FunctionKernel(KernelParameters):
 
     def diagonal(self, X: Any) -> np.ndarray:
         """Return the kernel of each row and itself."""
+        # Blocks of 64 rows: the matrix of all rows, of which only the diagonal counts, may not fit.
         parts = [
             np.diagonal(self.between(X[start : start + _ROWS_OF_DIAGONAL]))
             for start in range(0, X.shape[0], _ROWS_OF_DIAGONAL)

@@ -124,6 +124,7 @@ def _dot(P: Points, Q: Points) -> np.ndarray:
 
 def _sqeuclidean(P: Points, Q: Points) -> np.ndarray:
     if _is_column(P):
+        # Of one column the squared difference itself is the quickest, and no digits cancel.
         found: np.ndarray = np.subtract(P.centred, Q.centred.T)
         found *= found
         return found
@@ -244,6 +245,7 @@ def pairwise(metric: str, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndar
         if not itself:
             found[some] = compute_metric(metric, P.part(some), Q)
             continue
+        # Each pair of rows is computed once, and written on both sides of the diagonal.
         rest = slice(some.stop, len(P))
         right_part = Q.part(slice(some.start, None))
         found[some, some.start :] = compute_metric(metric, P.part(some), right_part, True)
