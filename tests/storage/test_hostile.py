@@ -81,9 +81,9 @@ WRONG = [
     ],
     # names
     ((*MODEL, "class"), "ShareBoost", "'ShareBoost', and this mixnorm has no estimator"),
-    ((*MODEL, "class"), "BaseShareBoost", "is no estimator"),
-    ((*MODEL, "class"), ["ShareBoostClassifier"], "is no estimator"),
-    ((*MODEL, "class"), None, "is no estimator"),
+    ((*MODEL, "class"), "BaseShareBoost", "this mixnorm has no estimator"),
+    ((*MODEL, "class"), ["ShareBoostClassifier"], "this mixnorm has no estimator"),
+    ((*MODEL, "class"), None, "this mixnorm has no estimator"),
     ((*MODEL, "class"), "ShareBoostRegressor", ""),
     ((*MODEL, "kind"), 1, "entries"),
     ((*MODEL, "state"), GONE, "entries"),
@@ -126,7 +126,7 @@ WRONG = [
     ((*MODEL, "params", "loss"), {"scalar": {"dtype": "|b1", "bytes": "02"}}, "truth values"),
     ((*MODEL, "params", "loss"), {"scalar": {"dtype": "<U1", "bytes": "ffffffff"}}, "character"),
     ((*MODEL, "params", "loss"), {"objects": {"shape": [2], "items": [1]}}, ""),
-    ((*MODEL, "params", "loss"), {"objects": {"shape": [-1], "items": [1]}}, "from zero up"),
+    ((*MODEL, "params", "loss"), {"objects": {"shape": [-1], "items": [1]}}, "whole number of at least zero"),
     ((*MODEL, "params", "loss"), {"objects": {"shape": [2**40, 2**40], "items": []}}, ""),
     ((*MODEL, "params", "loss"), {"objects": {"items": [1]}}, "entries"),
     # objects
@@ -376,7 +376,7 @@ def test_strange_bytes_in_arrays(tools, digits):
         int(np.prod(each["shape"])) * np.dtype(each["dtype"]).itemsize
         for each in document["arrays"][:place]
     )
-    with pytest.raises(ModelFileError, match="no character"):
+    with pytest.raises(ModelFileError, match="not a character"):
         tools.read(tools.forged(document, raw[:start] + b"\xff" * 4 + raw[start + 4 :]))
     truth = tools.edited(
         document, (("arrays", place), {"dtype": "|b1", "shape": [8], "order": "C"})
