@@ -32,7 +32,7 @@ def test_losses_by_name_and_object():
     assert check_loss("margin", known, classifier=True) == MarginSoftmax()
     mine = MarginSoftmax(margin=2.0)
     assert check_loss(mine, known, classifier=True) is mine
-    with pytest.raises(ValueError, match="no classification loss"):
+    with pytest.raises(ValueError, match="not a classification loss"):
         check_loss(Squared(), known, classifier=True)
     with pytest.raises(ValueError, match="not known"):
         check_loss(3, known, classifier=True)
