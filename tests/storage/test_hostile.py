@@ -126,7 +126,7 @@ WRONG = [
     ((*MODEL, "params", "loss"), {"scalar": {"dtype": "|b1", "bytes": "02"}}, "truth values"),
     ((*MODEL, "params", "loss"), {"scalar": {"dtype": "<U1", "bytes": "ffffffff"}}, "character"),
     ((*MODEL, "params", "loss"), {"objects": {"shape": [2], "items": [1]}}, ""),
-    ((*MODEL, "params", "loss"), {"objects": {"shape": [-1], "items": [1]}}, "whole number of at least zero"),
+    ((*MODEL, "params", "loss"), {"objects": {"shape": [-1], "items": [1]}}, "at least zero"),
     ((*MODEL, "params", "loss"), {"objects": {"shape": [2**40, 2**40], "items": []}}, ""),
     ((*MODEL, "params", "loss"), {"objects": {"items": [1]}}, "entries"),
     # objects
