@@ -24,7 +24,7 @@ from mixnorm.pools import Curvature
 _COLUMNS_FOR_SHARED_MODEL = 512
 # A step must lower the objective by this share of what its slope promises (Armijo's rule). A small
 # one, as the whole quasi-Newton step is nearly always right.
-_ARMIJO = 1e-4
+_LEAST_GAIN_OF_STEP = 1e-4
 # Lengths that a line search tries at most, and the range of the factor from each to the next.
 _MOST_LENGTHS, _SHORTEST_CUT, _LONGEST_CUT = 20, 0.1, 0.5
 # A step that ends because of rounding counts as converged if about this part of the objective is
@@ -502,7 +502,7 @@ class Support:
                 scores, problem.target, problem.weight
             )
             reached = value + self._penalise(weights)
-            if reached <= objective - _ARMIJO * length * slope + noise:
+            if reached <= objective - _LEAST_GAIN_OF_STEP * length * slope + noise:
                 self.weights, self.scores = weights, scores
                 self.value, self.residual = value, residual
                 self._settle()

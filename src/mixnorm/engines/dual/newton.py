@@ -17,7 +17,7 @@ _LEAST_SLOPE = 1e-9
 # difference is least near the third root of the rounding error, 6e-6.
 _DIFFERENCE, _DIFFERENCE_OF_LARGEST = 1e-6, 1e-3
 # Eigenvalues of a semidefinite matrix below this share of the largest are rounding.
-_LEAST_EIGENVALUE = 1e-14
+_CLIPPED_EIGENVALUE = 1e-14
 
 
 class DualNewton(DualSteps):
@@ -102,5 +102,5 @@ def solve_semidefinite(system: np.ndarray, right: np.ndarray) -> np.ndarray:
     # Cholesky's method met a pivot that is not positive. Clipped eigenvalues bound the step along
     # directions in which the dual is flat but for rounding.
     values, vectors = np.linalg.eigh(0.5 * (system + system.T))
-    least = max(_LEAST_EIGENVALUE * float(values[-1]), 1e-300)
+    least = max(_CLIPPED_EIGENVALUE * float(values[-1]), 1e-300)
     return np.asarray(vectors @ ((vectors.T @ right) / np.maximum(values, least)))

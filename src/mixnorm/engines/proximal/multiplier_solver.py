@@ -24,7 +24,7 @@ _LARGEST_RATE = 1e30
 # Scores of the null model below this count as zero when the first rate is chosen.
 _LEAST_SCALE = 1e-12
 # A sample bends if it moves by this share of what a loss with the largest curvature would.
-_LEAST_BEND = 1e-4
+_LEAST_RESPONSE = 1e-4
 
 
 class Smoothed:
@@ -67,7 +67,7 @@ class Smoothed:
         probe = np.random.default_rng(0).standard_normal(scores.shape)
         direction = np.asfortranarray(probe.astype(scores.dtype))
         moved = self.hessian_operator(scores, residual, target, weight)(direction)
-        bent = np.abs(moved) > _LEAST_BEND * self._step * np.abs(direction)
+        bent = np.abs(moved) > _LEAST_RESPONSE * self._step * np.abs(direction)
         # A joint loss couples the outputs of a sample, which then has one curvature for all.
         if self.is_classifier:
             bent = np.any(bent, axis=1, keepdims=True)

@@ -21,7 +21,7 @@ _NULL = 1e-9
 # may be collinear, and steps along their null space would be without bound.
 _LEAST_RIDGE = 1e-5
 # Attempts to factor a matrix, each with about ten times the ridge of the last.
-_FACTOR_ATTEMPTS, _RIDGE_GROWTH = 12, 10.0
+_CHOLESKY_ATTEMPTS, _RIDGE_GROWTH = 12, 10.0
 
 
 class Preconditioner:
@@ -142,7 +142,7 @@ def _factorise(matrix: np.ndarray, ridge: np.ndarray) -> Any:
     index = np.arange(len(matrix))
     eps = 16.0 * float(np.finfo(matrix.dtype).eps) * len(matrix)
     extra = ridge + eps * np.max(np.diagonal(matrix), initial=0.0)
-    for _ in range(_FACTOR_ATTEMPTS):
+    for _ in range(_CHOLESKY_ATTEMPTS):
         matrix[index, index] += extra  # on top of the ridge of the last attempt
         try:
             return cho_factor(matrix, lower=True, check_finite=False)

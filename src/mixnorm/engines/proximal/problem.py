@@ -16,12 +16,10 @@ from mixnorm.engines.proximal.settings import DEFAULT_SETTINGS, ProximalSettings
 
 Found = TypeVar("Found")
 
-# A step must lower the loss by this share of what its slope promises (Armijo's rule).
-_ARMIJO = 1e-4
 # The shortest step of the intercept. Newton steps of a convex loss are rarely cut more than twice.
 _SHORTEST_STEP = 1e-6
 # Curvature below this share of the largest possible counts as none.
-_LEAST_CURVATURE = 1e-6
+_FLAT_CURVATURE = 1e-6
 # Eigenvalues of the intercept's Hessian below this share of the largest count as zero.
 _RANK_TOLERANCE = 1e-10
 # Share of the largest possible curvature that is added to a model. Samples that are flat at a point
@@ -213,7 +211,7 @@ class NormProblem:
         steepest = float(self.loss.smoothness)
         # Where all samples are flat (on the linear part of Huber's loss, say) there is no Newton
         # step. One over the largest possible curvature is a step that surely lowers the loss.
-        least = _LEAST_CURVATURE * steepest
+        least = _FLAT_CURVATURE * steepest
         if hessian.ndim == 1:
             return np.asarray(gradient / np.where(hessian > least, hessian, steepest))
         if float(np.trace(hessian)) <= least:
@@ -230,7 +228,8 @@ class NormProblem:
         def trial(length: float) -> Point | None:
             scores = point.scores + length * step
             moved = self.at(point.weights, point.intercept + length * step, scores)
-            return moved if moved.value <= point.value + _ARMIJO * length * slope else None
+            enough = point.value + self.settings.armijo * length * slope
+            return moved if moved.value <= enough else None
 
         rounding = 2.0 * float(np.finfo(self.design.dtype).eps) * abs(point.value)
         return backtrack(trial, least=_SHORTEST_STEP if abs(slope) > rounding else 0.5)[0]

@@ -27,8 +27,6 @@ from mixnorm.engines.proximal.preconditioner import precondition
 from mixnorm.engines.proximal.problem import Point, SecondOrder
 from mixnorm.engines.proximal.stepper import Stepper
 
-# A Newton step must lower the objective by this share of what its slope promises (Armijo's rule).
-_ARMIJO = 1e-4
 # A dual norm that is smaller than alpha by this share only is larger but for rounding.
 _ROUNDING_OF_DUALS = 1e-9
 # Most outputs for which a Gram matrix each is worth its time where one would do for all.
@@ -196,7 +194,7 @@ class RowSolver(Stepper):
             full = point.weights.copy()
             full[rows] = reached
             moved = self.problem.at(full, point.intercept + part * found.intercept, scores)
-            enough = before + _ARMIJO * length * found.slope + slack
+            enough = before + settings.armijo * length * found.slope + slack
             return moved if moved.value + self._penalty(reached) <= enough else None
 
         self.point = backtrack(trial, least=settings.shortest)[0] or point

@@ -90,6 +90,9 @@ class ProximalSettings:
         limits depend on them.
     settled : int
         Iterations before Newton steps are tried: earlier ones would work on the wrong rows.
+    armijo : float
+        Share of what its slope promises that a Newton step must gain (Armijo's rule). A small one:
+        near the solution whole steps are right, and a strict rule would cut them.
     shortest : float
         Newton steps are not cut below this part of their length. If even such a step does not help,
         the zeros are wrong, and a proximal step is what corrects them.
@@ -175,6 +178,7 @@ class ProximalSettings:
     prox_effort: float = 0.4
     # Newton steps.
     settled: int = 2
+    armijo: float = 1e-4
     shortest: float = 0.03
     few_entries: float = 2e7
     max_products: int = 12

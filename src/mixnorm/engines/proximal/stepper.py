@@ -19,7 +19,7 @@ from mixnorm.engines.proximal.settings import DEFAULT_SETTINGS, ProximalSettings
 
 # Factors by which kappa rises: somewhat beyond the curvature that the step showed, and in any case
 # by so much that the attempts end.
-_BEYOND_CURVATURE, _LEAST_RISE = 1.1, 1.2
+_BEYOND_CURVATURE, _LEAST_GROWTH_OF_KAPPA = 1.1, 1.2
 
 
 class StepSchedule:
@@ -251,7 +251,7 @@ class Stepper(Solver):
                 eased = max(settings.easing * self._kappa, min(self._kappa, rise / bend))
                 self._kappa = max(settings.least_kappa, eased)
                 return moved
-            self._kappa = max(_BEYOND_CURVATURE * rise / bend, _LEAST_RISE * self._kappa)
+            self._kappa = max(_BEYOND_CURVATURE * rise / bend, _LEAST_GROWTH_OF_KAPPA * self._kappa)
         return None
 
     def _replace_rows(
