@@ -181,9 +181,8 @@ def sweep_rows(K, F, A, labels, caps, squared, order, threshold):  # type: ignor
             change = new[k] - A[i, k]
             if change != 0.0:  # most entries are zero and stay so
                 A[i, k] = new[k]
-                add_scaled(
-                    F[k], K[i], change
-                )  # column i, which is row i: in memory it is one piece
+                # Column i, which is row i of the symmetric matrix: one piece of memory.
+                add_scaled(F[k], K[i], change)
     return updates
 
 
