@@ -75,6 +75,7 @@ class Columns(Pool):
         matrix = as_matrix(X, data.dtype)
         if weight is None:
             weight = follow(np.ones(X.shape[0]), X, data.dtype)
+        # Without an intercept nothing takes up the mean: columns are measured from zero.
         found = matrix.statistics(weight)
         if not fit_intercept:
             found = found.about_zero()
@@ -194,6 +195,7 @@ class PreparedColumns(PreparedPool):
         #: Half the largest deviation of each column, in its scale.
         reach = np.where(usable, statistics.half_farthest / scales, 0.5)
         self._reach = reach.astype(scales.dtype)
+        #: The weights of the last curvature, and the second derivatives from these.
         self._bends: tuple[Any, Any] = (None, None)
         self._recent = Recent(_COLUMNS_TO_KEEP)
         self.n_atoms = len(usable) if members is None else len(members)
@@ -227,6 +229,7 @@ class PreparedColumns(PreparedPool):
         these features; with ``budget``, none costs more.
         """
         scores, worth = self._scores(residual, rule, curvature)
+        # ``worth`` is a gain, the square of a norm. A copy, as the scores are returned undivided.
         if self._prices is not None:
             worth = worth / self._prices
             if budget is not None:
@@ -294,13 +297,16 @@ class PreparedColumns(PreparedPool):
         squares = gradient * gradient
         norms = xp.sum(xp.abs(gradient), axis=1) if rule == "l1" else xp.sum(squares, axis=1)
         scores = self._by_atom(norms)
+        # The root comes last: over a group, squares of columns add up, not their norms.
         if rule == "l2":
             scores = np.sqrt(scores)
         if curvature is None:
             return scores, scores * scores
         gains = 0.5 * squares / self._bend(curvature)
-        # A column has an effect where it is large. The part of the residual that it can change is
-        # estimated from its gradient, at most twice that, as the signs of the residual may differ.
+        # :eq:`score-statistic`, capped as in :eq:`capped-gain` without the product of
+        # :eq:`touched-loss`. A column has an effect where it is large. The part of the residual
+        # that it can change is estimated from its gradient, at most twice that, as the signs of the
+        # residual may differ.
         errors = xp.sum(xp.abs(residual), axis=0)
         reach = xp.asarray(self._reach, device=device_of(gradient))[:, None]
         limits = curvature.loss_per_error * xp.minimum(xp.abs(gradient) / reach, errors[None, :])
@@ -330,6 +336,8 @@ class PreparedColumns(PreparedPool):
         xp, device = namespace(weights), device_of(weights)
         first, bend, seen = self._matrix.moments(weights, samples, self._statistics, self._divisors)
         total = xp.sum(weights, axis=0)
+        # The variance under the weights. Moments are about the mean of the column, so that the
+        # difference cancels little.
         if curvature.intercept:
             bend = bend - first**2 / (total + tiny(weights))
         bend = xp.where(bend > 0.0, bend, xp.zeros_like(bend))
@@ -361,6 +369,7 @@ def check_unscaled(largest: np.ndarray, dtype: Any) -> None:
     A step along a gradient grows with the square of a column, and its curvature with the fourth
     power. Columns that are zero, or not used, have a ``largest`` of zero and are not checked.
     """
+    # The column farthest from one in either direction decides.
     most = float(np.finfo(dtype).max) ** 0.25
     for column in (np.argmax(largest), np.argmin(np.where(largest > 0, largest, np.inf))):
         if largest[column] > most or 0 < largest[column] < 1.0 / most:

@@ -121,8 +121,11 @@ class Pieces(Pool):
         rng = check_random_state(data.random_state)
         if len(rows) > _ROWS_PER_CENTRE * self.n_centers:
             generator = np.random.default_rng(rng.randint(2**31))
+            # So k-means takes a time that the number of rows does not set.
             chosen = draw_rows(weight, _ROWS_PER_CENTRE * self.n_centers, generator)
             rows, weight = rows[chosen], np.ones(len(chosen))  # weights are in the draw
+        # Rounded, so that centres do not depend on the last digits of sums, and different from each
+        # other.
         centres = cluster_centres(rows, weight, self.n_centers, rng).astype(np.float64)
         return np.unique(_round_centres(centres), axis=0)
 
@@ -270,6 +273,7 @@ class PreparedPieces(PreparedPool):
         run_loop(ball_norms, *fixed, items=len(codes), operations=each)
         scores[~self._usable] = 0.0
         for atom in exclude:
+            # Atoms of a path that is continued may have centres that these data do not give.
             centre, radius = cast(Atom, atom)
             number = self._numbers.get(centre)
             if number is not None:
@@ -280,7 +284,7 @@ class PreparedPieces(PreparedPool):
         """Return the scaled columns of a piece: ``(n_features + 1, n_samples)``."""
         rows = np.empty((len(self._by_column) + 1, self._by_column.shape[1]), dtype=self._dtype)
         inside = _inside(self._by_column, atom)
-        np.multiply(self._by_column, inside, out=rows[:-1])
+        np.multiply(self._by_column, inside, out=rows[:-1])  # zero outside, without a second copy
         rows[-1] = inside
         if atom not in self._scales:
             counted = rows if self._used is None else rows[:, self._used]
@@ -342,11 +346,13 @@ def _by_column(X: Array) -> np.ndarray:
 def _inside(by_column: np.ndarray, atom: Atom) -> np.ndarray:
     """Tell which rows lie in the ball of ``atom``."""
     centre, radius = atom
+    # Squares are compared, as roots of equal squares would only add a rounding error.
     return np.asarray(_squared_distances(by_column, centre) < radius * radius)
 
 
 def _squared_distances(by_column: np.ndarray, centre: Sequence[float]) -> np.ndarray:
     """Return the squared distances from a centre, added up feature by feature."""
+    # Not as ``|x|^2 - 2 x c + |c|^2``, one product for all centres: that cancels for close points.
     total = np.zeros(by_column.shape[1])
     with np.errstate(over="ignore"):  # new data may be huge; an infinite distance is outside
         for column, value in zip(by_column, centre, strict=True):
@@ -363,6 +369,7 @@ def _radii(squared: np.ndarray, n_radii: int, shares: np.ndarray | None) -> np.n
     """
     n_samples = squared.shape[1]
     levels = np.arange(1, n_radii + 1) / (n_radii + 1)
+    # Places of the quantiles if all rows count the same; computed again for weighted rows below.
     reached = np.ceil((levels - ROUNDING_OF_SHARES) * n_samples).astype(np.intp) - 1
     radii = np.empty((len(squared), n_radii))
     for row, distances in zip(radii, squared, strict=True):
@@ -375,6 +382,8 @@ def _radii(squared: np.ndarray, n_radii: int, shares: np.ndarray | None) -> np.n
         last = ordered[reached]
         place = np.searchsorted(ordered, last, side="right")
         following = ordered[np.minimum(place, n_samples - 1)]
+        # Half-way between two distances no row lies on the sphere, and six digits are enough to say
+        # so.
         middle = 0.5 * np.sqrt(last) + 0.5 * np.sqrt(following)
         short = [float(f"{radius:.6g}") for radius in middle.tolist()]
         row[:] = np.where(place < n_samples, short, np.inf)
@@ -383,6 +392,7 @@ def _radii(squared: np.ndarray, n_radii: int, shares: np.ndarray | None) -> np.n
 
 def _scales(largest: np.ndarray, scale: bool) -> np.ndarray:
     """Return the divisors of columns: their largest magnitudes, or one where that is zero."""
+    # The inverse of a smaller number would overflow.
     good = largest > 4.0 * np.finfo(largest.dtype).tiny
     return np.where(good & scale, largest, largest.dtype.type(1.0))
 
@@ -399,6 +409,8 @@ def _round_centres(centres: np.ndarray) -> np.ndarray:
 def _check_sizes(by_column: np.ndarray) -> None:
     """Raise where squared distances could overflow, or vanish."""
     largest = float(np.max(np.abs(by_column), initial=0.0))
+    # Two entries differ by at most twice the largest, squared, and there is a square for each
+    # feature.
     most = math.sqrt(float(np.finfo(by_column.dtype).max) / (4.0 * max(1, len(by_column))))
     if largest > most:
         raise ValueError(

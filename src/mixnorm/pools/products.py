@@ -71,14 +71,17 @@ class Products(Pool):
         low, high = matrix.ranges(used)
         table = reduce_features(matrix, used, np.maximum(-low, high))
         usable = high > low if fit_intercept else (high != 0) | (low != 0)
+        # A size of zero marks pairs that are never offered; the next lines only set more to zero.
         sizes, unit = table.sizes(fit_intercept), scale_name(data.scale)
         repeats = _repeats(table, low, high, fit_intercept) if self.linear else None
         for i, pairs in enumerate(_triangle(sizes, len(low))):
             _drop_useless(pairs, table.exponents[i] + table.exponents[i:], unit)
+            # The first pair of a feature is its square.
             if not self.squares or (repeats is not None and repeats[i]):
                 pairs[0] = 0.0
             if self.linear:  # a feature times a constant one is the same feature again
                 pairs[(low[i:] == high[i:]) | (low[i] == high[i])] = 0.0
+        # Largest magnitudes in reduced units, replaced by deviations below if these are the unit.
         singles = np.ldexp(np.maximum(-low, high), -table.exponents).astype(dtype)
         singles[~usable | (not self.linear)] = 0.0
         if unit == "std":
@@ -165,6 +168,7 @@ class PreparedProducts(PreparedPool):
         table = self._table if inputs is None else self._table.subset(index)
         singles, pairs = table.single_norms(residual, rule), table.pair_norms(residual, rule)
         pair_sizes = self._sizes if inputs is None else self._sizes[_places(index, d)]
+        # Scores of scaled columns do not depend on the powers of two, which cancel with the sizes.
         powers = (None, None) if self._scale else (table.exponents, table.pair_exponents())
         scores = np.concatenate(
             [
@@ -180,7 +184,7 @@ class PreparedProducts(PreparedPool):
 
     def columns(self, atom: Atom) -> np.ndarray:
         """Return the scaled product as a row: ``(1, n_samples)``."""
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # rows that do not count may hold anything
             row: np.ndarray = _product(self._matrix, atom)[None, :] / self.scale(atom)[:, None]
         if self._used is not None:  # what does not count may hold anything
             row = np.where(self._used_rows, row, 0.0).astype(row.dtype, copy=False)
@@ -225,6 +229,7 @@ def _repeats(
     If a feature has the values ``a`` and ``b`` only, then ``x^2 = (a + b) x - a b``.
     """
     reduced = [np.ldexp(bound, -table.exponents) for bound in (low, high)]
+    # The constant ``a b`` takes an intercept, unless it is zero.
     matters = fit_intercept | (low == 0) | (high == 0)
     return np.asarray(table.find_two_valued(*reduced) & matters)
 
@@ -255,13 +260,14 @@ def _triangle(pairs: np.ndarray, n: int) -> Iterator[np.ndarray]:
 def _places(index: np.ndarray, n: int) -> np.ndarray:
     """Return the places of the pairs of some of ``n`` features among the pairs of all."""
     starts = pair_starts(n)
+    # The pair ``(i, j)`` stands at ``starts[i] + j - i``.
     parts = [starts[i] + index[t:] - i for t, i in enumerate(index)]
     return np.concatenate([*parts, np.empty(0, dtype=np.intp)]).astype(np.intp)
 
 
 def _place_of(atom: Any, index: np.ndarray, starts: np.ndarray) -> int | None:
     """Return the place of an atom in the scores of ``index``, or None; single features go first."""
-    t = np.searchsorted(index, atom)
+    t = np.searchsorted(index, atom)  # ``index`` is sorted; atoms of other features are not in it
     if np.any(t == len(index)) or np.any(index[t] != atom):
         return None
     return int(t[0]) if len(t) == 1 else len(index) + int(starts[t[0]] + t[1] - t[0])

@@ -100,6 +100,7 @@ class Union(Pool):
         parts = [bind(pool, data.X, **data.options()) for pool in self._members()]
         prepared = PreparedUnion(parts)
         known = [part.pool.given for part in parts]
+        # A pool that learned its atoms is replaced by the one that knows them.
         if any(own is not pool for own, pool in zip(known, self.pools, strict=True)):
             prepared.pool = Union(known)
         return prepared
@@ -113,6 +114,7 @@ class Union(Pool):
             places = [place for place, atom in enumerate(atoms) if atom[0] == number]
             if not places:
                 continue
+            # One call for all atoms of a pool, which may share work; then they go back in order.
             part, start = to_dense(pool.evaluate(X, [atoms[place][1] for place in places])), 0
             for place in places:
                 stop = start + self.n_columns(atoms[place], X.shape[1])
@@ -220,10 +222,12 @@ class PreparedUnion(PreparedPool):
                 continue
             if curvature is not None and pool.takes_curvature:
                 limits["curvature"] = curvature
+            # Each pool knows its atoms by its own names.
             own = frozenset(atom for owner, atom in cast(Any, exclude) if owner == number)
             offers = getattr(pool, method)(residual, rule, m, own, **limits)
             found += [((number, atom), score) for atom, score in offers]
             places += range(len(offers))
+        # Sorting keeps the order of ties: the earlier pool first.
         worth = [-score / math.sqrt(self.price(atom)) for atom, score in found]
         # A shortlist takes the best atoms of all pools first, then the second best, and so on.
         keys = worth if method == "top" else list(zip(places, worth, strict=True))

@@ -1,7 +1,8 @@
 """JointBoost: gentle boosting with regression stumps that subsets of the classes share.
 
 Each column is sorted and cut into bins once. A round sums the weights per bin and class in one
-pass, and searches these small tables for the stump and its subset.
+pass, and searches these small tables for the stump and its subset. ``docs/maths/joint_boosting``
+derives the steps.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def boost(
     With labels :math:`z_i^c = \pm 1`, scores :math:`H` and weights
     :math:`w_i^c = u_i \exp(-z_i^c H(x_i, c))` a round minimises
     :math:`\sum_c \sum_i w_i^c (z_i^c - h(x_i, c))^2` over a column, a threshold and a subset of the
-    classes, and adds :math:`h` to :math:`H`.
+    classes, and adds :math:`h` to :math:`H` (:eq:`joint-error`).
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ def boost(
     try:
         while len(path.rounds) < n_rounds:
             features = usable
-            if drawn < len(usable):
+            if drawn < len(usable):  # sorted, so that ties go to the first column as without draws
                 features = np.sort(rng.permutation(usable)[:drawn])
             made = state.add(features)
             if made is None and len(features) < len(usable):  # other columns may do better
@@ -177,7 +178,11 @@ class _State:
         return replace(made, loss=self._loss, seconds=time.perf_counter() - began)
 
     def _weigh(self) -> None:
-        """Set the loss, the weights ``u exp(-z H)`` divided by their sum, and the sums by class."""
+        """Set the loss, the weights ``u exp(-z H)`` divided by their sum, and the sums by class.
+
+        These are :eq:`joint-weights`. Only one label of a row is +1, so the sign changes in one
+        entry.
+        """
         rows, own = self._right, (self._right, self._target[self._right])
         exponent = self._scores.copy()
         exponent[own] = -exponent[own]
@@ -188,8 +193,10 @@ class _State:
         total = exponent.sum()
         exponent /= total
         self._weights, self._own = exponent, exponent[own]
+        # The loss is a mean over the classes.
         self._loss = float(np.exp(top) * total / exponent.shape[1])
         self._mass = exponent.sum(axis=0)
+        # With labels of one and minus one, ``sum w z`` is twice the mass of the ones less all mass.
         right = np.bincount(self._target[rows], weights=self._own, minlength=len(self._mass))
         self._signed = 2.0 * right - self._mass
 
@@ -200,6 +207,7 @@ class _State:
         starts = np.concatenate([[0], np.cumsum(self._sizes[features])])
         n_features, n_classes = len(features), len(self._mass)
         entries = int(starts[-1]) * n_classes
+        # The tables are kept from round to round, as a large new array costs time for its pages.
         if self._tables.shape[1] < entries:
             self._tables = np.empty((2, entries))
         mass, signed = self._tables
@@ -210,7 +218,8 @@ class _State:
         )  # fmt: skip
         totals = np.stack([self._mass, self._signed])
         order, where, cuts, gains = grow_subset(self._tables, starts, totals)
-        size = int(np.argmax(gains >= gains.max() - jit.TIE))  # the smallest that is as good
+        # The smallest subset that is as good: rounding must not choose (see ``TIE``).
+        size = int(np.argmax(gains >= gains.max() - jit.TIE))
         return int(features[where[size]]), int(cuts[size]), np.sort(order[: size + 1])
 
     def _fit(self, feature: int, cut: int, subset: np.ndarray) -> tuple[StumpRound, np.ndarray]:
@@ -219,15 +228,18 @@ class _State:
         Its means come from sums over rows, as differences of table entries are less accurate.
         """
         constants = _mean(self._signed, self._mass)
-        constants[subset] = 0.0
+        constants[subset] = 0.0  # the classes of the subset have the stump instead
         shared = np.zeros(len(constants))
         shared[subset] = 1.0
+        # By row, over the classes of the subset: as if every label were -1, then the ones.
         mass = self._weights @ shared
         signed = -mass
         signed[self._right] += 2.0 * self._own * shared[self._target[self._right]]
         above = (self._bins.codes[feature] > cut).astype(np.intp)
         sides = np.bincount(above, weights=mass, minlength=2)
         low, high = _mean(np.bincount(above, weights=signed, minlength=2), sides)
+        # A mean of the label lowers the error by its square times the mass
+        # (:eq:`joint-gain-of-stump`).
         gain = low**2 * sides[0] + high**2 * sides[1] + constants**2 @ self._mass
         made = StumpRound(
             feature=feature,
@@ -248,10 +260,10 @@ def grow_subset(
 ) -> tuple[np.ndarray, ...]:
     """Grow a subset of the classes, each time by the class with which one stump gains most.
 
-    Takes the tables of ``histograms`` and the sums of each class over all rows, of ``w`` and of
-    ``w z``. The gain is the sum of all weights less the weighted squared error:
-    ``(sum w z)^2 / sum w`` of the subset below the threshold, plus the same above it, plus the
-    same of each class outside.
+    Takes the tables of ``histograms`` and the sums of each class over all rows, of ``w`` and of ``w
+    z``. The gain (:eq:`joint-gain-of-stump`) is the sum of all weights less the weighted squared
+    error: ``(sum w z)^2 / sum w`` of the subset below the threshold, plus the same above it, plus
+    the same of each class outside.
 
     Returns for each size of the subset the class that joined, the feature, the bin below the
     threshold and the gain.
@@ -261,6 +273,7 @@ def grow_subset(
     n_features, n_classes = len(starts) - 1, totals.shape[1]
     constant = totals[1] ** 2 / (totals[0] + jit.LEAST_MASS)
     fixed = tables, starts, np.zeros((2, starts[-1])), totals.copy()
+    # A bound of zero, and needing more than minus infinity: the first step computes every gain.
     bound, best = np.zeros((2, n_features, n_classes))
     subset = np.ones(n_classes, dtype=bool), bound, np.full(n_classes, -np.inf), best
     each = int(starts[-1]) * n_classes // n_features
@@ -268,7 +281,7 @@ def grow_subset(
     for step in range(n_classes):
         run_loop(jit.scan, *fixed, joined, *subset, items=n_features, operations=each)
         if step == 0:
-            alone = best.copy()
+            alone = best.copy()  # the gains of single classes, for the bounds of all later steps
         steps.append(jit.join(*fixed, *subset, alone, constant, totals))
         joined = steps[-1][0]
     return tuple(np.asarray(part) for part in zip(*steps, strict=True))
@@ -287,6 +300,7 @@ def _columns(X: Any) -> Iterator[np.ndarray]:
         for column in range(X.shape[1]):
             yield read_column(X, column)
         return
+    # Eight million entries at a time: columns of a row-major array are slow to read one by one.
     width = max(1, (1 << 23) // max(1, X.shape[0]))
     for first in range(0, X.shape[1], width):
         yield from np.ascontiguousarray(X[:, first : first + width].T, dtype=np.float64)
@@ -302,5 +316,6 @@ def _cuts(values: np.ndarray, weight: np.ndarray, n_bins: int | None) -> np.ndar
         wanted = np.arange(1, n_bins) / n_bins - _ROUNDING_OF_QUANTILES
         last = last[np.unique(np.minimum(np.searchsorted(share, wanted), len(last) - 1))]
     low, high = values[last], values[last + 1]
-    middle = 0.5 * low + 0.5 * high
+    middle = 0.5 * low + 0.5 * high  # halves first: the sum of two large values could overflow
+    # Rounding of neighbouring values may give the upper one, which would be on the wrong side.
     return np.where((middle >= low) & (middle < high), middle, low)

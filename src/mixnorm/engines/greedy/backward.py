@@ -25,6 +25,7 @@ def prune(run: Run) -> None:
         trial = support.without(min(costs, key=costs.__getitem__))
         trial.set_alpha(run.path.rounds[size - 1].alpha)
         outcome = trial.correct(*run.tolerance(size))
+        # Both are models of this size, under the same penalty.
         if trial.objective < run.path.rounds[size - 1].objective:
             run.put(size, record(trial, math.nan, outcome, began))  # its atom is set below
             found.add(size)
@@ -37,6 +38,7 @@ def prune(run: Run) -> None:
     _level_objectives(run, found)
     for size in sorted(found & set(range(1, len(run.path.rounds) + 1))):
         _set_atom(run, size)
+    # The support may be that of one atom: the run goes on from the largest model.
     run.support = run.load(run.path.rounds)
     run.polish()
 

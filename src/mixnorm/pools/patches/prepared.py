@@ -84,10 +84,12 @@ class PreparedPatches(PreparedPool):
         self._store = self._respond()
         low, high = self._ranges()
         usable = high > (low if data.fit_intercept else 0.0)
+        # The inverse of a smaller response would overflow.
         least = np.finfo(np.float64 if is_double(self._dtype) else np.float32).tiny
         self._usable = usable & (high > 4.0 * least)
         self.n_usable = int(np.count_nonzero(self._usable))
         self._largest = np.where(self._usable & scale, high, 1.0)
+        # Stored responses times this are scaled columns; zero where an atom cannot be chosen.
         units = 1.0 if self._steps is None else self._steps
         self._inverse = follow(np.where(self._usable, units / self._largest, 0.0), X, self._dtype)
         with quick_products(self._store) as quick:
@@ -143,6 +145,7 @@ class PreparedPatches(PreparedPool):
             found = xp.empty(size, dtype=self._dtype, device=device_of(X))
             all_responses(X, part, sets, None, found)
             largest.append(to_numpy(xp.max(found, axis=1)).astype(np.float64))
+        # A tenth more than the largest of a sample: larger responses to other images are cut.
         units: np.ndarray = 1.1 * np.concatenate(largest)
         return np.where(units > 0.0, units, float(units.max(initial=0.0)) or 1.0)
 
@@ -191,7 +194,11 @@ class PreparedPatches(PreparedPool):
         return self._rank(places, scores.reshape(-1), residual, rule)[:m]
 
     def _n_candidates(self, m: int) -> int:
-        """Return how many atoms to score exactly where ``m`` are wanted."""
+        """Return how many atoms to score exactly where ``m`` are wanted.
+
+        Errors of rounded gradients are small (:eq:`patch-rounding`), so that the best atom is among
+        the first ones.
+        """
         return max(8, 2 * m) if self._rounded else m
 
     def _rank(self, places: list[int], scores: np.ndarray, residual: Array, rule: str) -> Offers:
@@ -214,7 +221,7 @@ class PreparedPatches(PreparedPool):
         scores = to_numpy(_norms(gradient, rule)).astype(np.float64)
         for atom in exclude:
             template, mask = cast("Atom", atom)
-            if atom not in self._tuned:
+            if atom not in self._tuned:  # tuned atoms have no place among those that are stored
                 scores[template * self._n_masks + mask] = 0.0
         if inputs is not None:
             self._drop_readers_of_others(scores.reshape(-1, self._n_masks), inputs)
@@ -302,6 +309,7 @@ class PreparedPatches(PreparedPool):
         """Return atoms of new templates, which replace those of the previous call."""
         sets = list(self._plain.template_sets())
         numbers, first = [0] * len(templates), sum(map(len, sets))
+        # A set of templates has one size; numbers go on behind the templates that were learned.
         for size in sorted(set(sizes)):
             places = [place for place, other in enumerate(sizes) if other == size]
             sets.append(np.stack([templates[place].reshape(size, size) for place in places]))

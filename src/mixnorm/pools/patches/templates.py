@@ -58,7 +58,7 @@ def learn_templates(
     """Return centres of the patches of images, by k-means.
 
     Patches are drawn at random places; those that hardly vary are left out. Patches and templates
-    have mean zero and length one.
+    have mean zero and length one (:eq:`patch-template`).
 
     Parameters
     ----------
@@ -81,6 +81,8 @@ def learn_templates(
     patches, weight = _draw(images, count, size, _PATCHES_PER_TEMPLATE * n_templates, rng)
     if len(patches) > n_templates:
         patches = cluster_centres(patches, weight, n_templates, rng)
+    # Means of vectors of length one are shorter: the centres get the form :eq:`patch-template`
+    # again. One of almost no length is a mixture of patches that cancel.
     centres = np.unique(patches, axis=0)
     centres = centres - centres.mean(axis=1, keepdims=True)
     length = np.linalg.norm(centres, axis=1, keepdims=True)
@@ -103,12 +105,12 @@ def _draw(
     n_images, height, width = images.shape
     places = (n_images, height - size + 1, width - size + 1)
     n_drawn = min(_DRAWS_PER_PATCH * n_wanted, int(np.prod(places)))
-    if n_drawn == np.prod(places):
+    if n_drawn == np.prod(places):  # all places, each once; the order decides which are kept
         image, y, x = np.unravel_index(rng.permutation(n_drawn), places)
         weight = count[image]
     else:
         image = np.searchsorted(np.cumsum(count / np.sum(count)), rng.uniform(size=n_drawn))
-        image = np.minimum(image, n_images - 1)
+        image = np.minimum(image, n_images - 1)  # the sum of shares may be a little below one
         y, x = (rng.randint(length, size=n_drawn) for length in places[1:])
         weight = np.ones(n_drawn)
     views = np.lib.stride_tricks.sliding_window_view(images, (size, size), axis=(1, 2))
@@ -117,7 +119,7 @@ def _draw(
     largest = np.abs(patches).max(initial=0.0)
     if not largest > 0.0:
         return np.empty((0, size * size), dtype=images.dtype), np.empty(0)
-    patches /= largest
+    patches /= largest  # squares of very large or small pixels would overflow or vanish
     length = np.linalg.norm(patches, axis=1)
     kept = np.flatnonzero(length > _LEAST_VARIATION * length.max())[:n_wanted]
     normal: np.ndarray = patches[kept] / length[kept, None]
