@@ -132,7 +132,7 @@ class Representation:
         if isinstance(contraction, dual.FeatureContraction):
             return FeatureExpansion(*parts, contraction.weights(alpha), self.exponents)
         if self.factor is not None:
-            return self._pair_expansion(alpha, self.factor)
+            return self._expand_pairs(alpha, self.factor)
         n, width = self.columns.shape
         # From dual variables every score takes a sum over tuples of training rows; from weights,
         # one product for each feature (:eq:`tensor-kkt`). The weights are the better choice while
@@ -142,7 +142,7 @@ class Representation:
             return FeatureExpansion(*parts, weights_of_sums(sums, self.q))
         return TensorExpansion(*parts, self.columns, alpha)
 
-    def _pair_expansion(self, alpha: np.ndarray, factor: PairFactor) -> PairExpansion:
+    def _expand_pairs(self, alpha: np.ndarray, factor: PairFactor) -> PairExpansion:
         # Functions of pairs (:eq:`tensor-pairs`): a pair of different rows stands for both orders.
         left, right = multisets(len(alpha), 2)
         beta = np.where(left == right, 1.0, 2.0)[:, None] * alpha[left] * alpha[right]
@@ -310,7 +310,7 @@ def _check_representation(
         size = 8.0 * math.comb(n + half - 1, half) ** 2
     elif name == "low-rank":
         size = 12.0 * n * n * min(rank, n * (n + 1) // 2)
-    memory = _available_memory()
+    memory = _find_available_memory()
     if size > memory:
         raise ValueError(
             f"{what} needs {size / 2**30:.3g} GiB for {n} rows of X, but only {memory / 2**30:.3g} "
@@ -319,7 +319,7 @@ def _check_representation(
         )
 
 
-def _available_memory() -> float:
+def _find_available_memory() -> float:
     """Return the bytes that this process may use; infinity if the system does not report them."""
     try:
         import resource

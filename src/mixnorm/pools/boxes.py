@@ -194,9 +194,9 @@ class PreparedBoxes(Binned):
         stumps = self._refine([()], columns, residual, rule, chosen, m, reach)
         found = stumps
         if self._pool.depth > 1:
-            parents = self._parents(stumps, chosen, residual, reach)
+            parents = self._pick_parents(stumps, chosen, residual, reach)
             if len(columns) > _FEATURES_TO_REFINE:
-                best = _heaviest(stumps, _FEATURES_TO_REFINE)
+                best = _pick_heaviest(stumps, _FEATURES_TO_REFINE)
                 read = {column for atom in (*best, *chosen) for column in _columns(atom)}
                 columns = np.asarray(sorted(read), dtype=np.int64)
             found = stumps | self._refine(parents, columns, residual, rule, chosen, m, reach)
@@ -204,7 +204,7 @@ class PreparedBoxes(Binned):
         ranked = sorted(found.items(), key=lambda pair: (-pair[1], len(pair[0]), pair[0]))
         return ranked[:m]
 
-    def _parents(
+    def _pick_parents(
         self,
         stumps: dict[Atom, float],
         chosen: frozenset[Atom],
@@ -212,16 +212,16 @@ class PreparedBoxes(Binned):
         reach: Reach | None,
     ) -> list[Atom]:
         """Return the boxes to which a round adds one comparison."""
-        best = _heaviest(stumps, _STUMPS_TO_REFINE)
+        best = _pick_heaviest(stumps, _STUMPS_TO_REFINE)
         short = [atom for atom in chosen if len(atom) < self._pool.depth]
         short = [atom for atom in short if _is_within_reach(atom, reach)]
         singles = [*best, *(atom for atom in short if len(atom) == 1)]
-        parents = {*short, *singles, *map(_other_side, singles)}
+        parents = {*short, *singles, *map(_flip_stump, singles)}
         # No box inside a parent has a gradient larger than the residual that the parent holds. This
         # bound is cheap, and ranks the parents that are worth a pass.
         mass = np.abs(residual).sum(axis=1)
         held = {atom: float(mass[self._inside(atom)].sum()) for atom in parents}
-        return _heaviest(held, self._pool.beam)
+        return _pick_heaviest(held, self._pool.beam)
 
     def _refine(
         self,
@@ -264,7 +264,7 @@ class PreparedBoxes(Binned):
             number, upper = best[parent, column, 1:]  # numbers in an array of floats
             column = int(columns[column])
             threshold = float(self._edges[self._starts[column] + int(number)])
-            atom = _with_side(parents[parent], (column, ">" if upper else "<=", threshold))
+            atom = _add_side(parents[parent], (column, ">" if upper else "<=", threshold))
             if atom not in exclude and _is_within_reach(atom, reach):
                 # Two parents may become the same box; the first has the larger score.
                 found.setdefault(atom, float(scores[place]))
@@ -297,7 +297,7 @@ class PreparedBoxes(Binned):
         return np.asarray(self._inside(atom)[None, :], dtype=self._dtype)
 
 
-def _heaviest(atoms: dict[Atom, float], most: int) -> list[Atom]:
+def _pick_heaviest(atoms: dict[Atom, float], most: int) -> list[Atom]:
     """Return the atoms with the largest numbers, ties in the order of atoms."""
     return sorted(atoms, key=lambda atom: (-atoms[atom], atom))[:most]
 
@@ -312,13 +312,13 @@ def _is_within_reach(atom: Atom, reach: Reach | None) -> bool:
     return reach is None or len(set(_columns(atom)) - reach[0]) <= reach[1]
 
 
-def _with_side(atom: Atom, side: Side) -> Atom:
+def _add_side(atom: Atom, side: Side) -> Atom:
     """Return a box with one more side, which replaces a looser one."""
     kept = [other for other in atom if other[:2] != side[:2]]
     return tuple(sorted([*kept, side]))
 
 
-def _other_side(atom: Atom) -> Atom:
+def _flip_stump(atom: Atom) -> Atom:
     """Return the other side of a stump."""
     ((column, kind, threshold),) = atom
     return ((column, ">" if kind == "<=" else "<=", threshold),)

@@ -28,7 +28,7 @@ from mixnorm.pools.scorers import ColumnScorer, Scorer
 SCALES = ("std", "max")
 # Second derivatives count as at least this share of what the mean curvature of all rows gives: a
 # column that varies only where the model is certain could otherwise promise any gain.
-_LEAST_BEND = 0.01
+_LEAST_BEND_SHARE = 0.01
 # Columns that a prepared pool keeps; beside a table of 500 columns that is little.
 _COLUMNS_TO_KEEP = 16
 
@@ -86,12 +86,14 @@ class Columns(Pool):
         if not data.scale and len(usable):
             check_unscaled(np.where(usable, found.largest, 0.0), sizes.dtype)
         scales = np.where(usable & bool(data.scale), sizes, 1.0).astype(sizes.dtype)
-        members = None if self.groups is None else _members(self.groups, len(usable))
+        members = None if self.groups is None else _group_columns(self.groups, len(usable))
         n_atoms = len(usable) if members is None else len(members)
-        prices = None if self.costs is None else self._prices(self.costs, n_atoms)
+        prices = None if self.costs is None else self._check_prices(self.costs, n_atoms)
         return PreparedColumns(matrix, members, usable, scales, found, weight, prices)
 
-    def _prices(self, costs: Sequence[float] | Mapping[Any, float], n_atoms: int) -> np.ndarray:
+    def _check_prices(
+        self, costs: Sequence[float] | Mapping[Any, float], n_atoms: int
+    ) -> np.ndarray:
         """Return the costs of all atoms; raise for costs that are not allowed."""
         if isinstance(costs, Mapping):
             labels = dict.fromkeys(self.labels(range(n_atoms)))
@@ -134,7 +136,7 @@ class Columns(Pool):
         """Return names of ``atoms``: feature numbers, or the labels of groups."""
         if self.groups is None:
             return list(atoms)
-        labels = list(dict.fromkeys(_labels(self.groups)))
+        labels = list(dict.fromkeys(_list_labels(self.groups)))
         return [labels[atom] for atom in atoms]
 
     def describe(self, atom: int, names: Sequence[str]) -> str:
@@ -155,7 +157,7 @@ class Columns(Pool):
         """Return the features of ``atoms``, in order."""
         if self.groups is None:
             return np.asarray(list(atoms), dtype=np.intp)
-        members = _members(self.groups, n_features)
+        members = _group_columns(self.groups, n_features)
         parts = [members[atom] for atom in atoms]
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
 
@@ -228,7 +230,7 @@ class PreparedColumns(PreparedPool):
         steps. Where atoms have prices, gains are divided by them. With ``inputs``, atoms consist of
         these features; with ``budget``, none costs more.
         """
-        scores, worth = self._scores(residual, rule, curvature)
+        scores, worth = self._compute_scores(residual, rule, curvature)
         # ``worth`` is a gain, the square of a norm. A copy, as the scores are returned undivided.
         if self._prices is not None:
             worth = worth / self._prices
@@ -257,7 +259,7 @@ class PreparedColumns(PreparedPool):
 
     def _read(self, atoms: list[int]) -> list[Any]:
         """Return the scaled columns of ``atoms``, all read at once."""
-        parts = [self._index(atom) for atom in atoms]
+        parts = [self._get_features(atom) for atom in atoms]
         index = [column for part in parts for column in part]
         rows = self._matrix.column_rows(index)
         xp = namespace(rows)
@@ -267,13 +269,13 @@ class PreparedColumns(PreparedPool):
         ends = np.cumsum([len(part) for part in parts]).tolist()
         return [rows[end - len(part) : end, :] for part, end in zip(parts, ends, strict=True)]
 
-    def _index(self, atom: int) -> list[int]:
+    def _get_features(self, atom: int) -> list[int]:
         """Return the features of ``atom``."""
         return [atom] if self._members is None else self._members[atom].tolist()
 
     def inputs(self, atom: int) -> frozenset[int]:
         """Return the features that ``atom`` reads."""
-        return frozenset(self._index(atom))
+        return frozenset(self._get_features(atom))
 
     def price(self, atom: int) -> float:
         """Return the price of ``atom``."""
@@ -281,9 +283,9 @@ class PreparedColumns(PreparedPool):
 
     def scale(self, atom: int) -> np.ndarray:
         """Return the divisors of the columns of ``atom``."""
-        return np.asarray(self._scales[self._index(atom)])
+        return np.asarray(self._scales[self._get_features(atom)])
 
-    def _scores(
+    def _compute_scores(
         self, residual: Any, rule: str, curvature: Curvature | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return by atom the norm of its gradient, and the gain of a step on it.
@@ -296,13 +298,13 @@ class PreparedColumns(PreparedPool):
         gradient = gradient / xp.asarray(self._divisors, device=device_of(gradient))[:, None]
         squares = gradient * gradient
         norms = xp.sum(xp.abs(gradient), axis=1) if rule == "l1" else xp.sum(squares, axis=1)
-        scores = self._by_atom(norms)
+        scores = self._sum_by_atom(norms)
         # The root comes last: over a group, squares of columns add up, not their norms.
         if rule == "l2":
             scores = np.sqrt(scores)
         if curvature is None:
             return scores, scores * scores
-        gains = 0.5 * squares / self._bend(curvature)
+        gains = 0.5 * squares / self._get_second_derivatives(curvature)
         # :eq:`score-statistic`, capped as in :eq:`capped-gain` without the product of
         # :eq:`touched-loss`. A column has an effect where it is large. The part of the residual
         # that it can change is estimated from its gradient, at most twice that, as the signs of the
@@ -310,16 +312,16 @@ class PreparedColumns(PreparedPool):
         errors = xp.sum(xp.abs(residual), axis=0)
         reach = xp.asarray(self._reach, device=device_of(gradient))[:, None]
         limits = curvature.loss_per_error * xp.minimum(xp.abs(gradient) / reach, errors[None, :])
-        return scores, self._by_atom(capped_gain(gains.T, limits.T))
+        return scores, self._sum_by_atom(capped_gain(gains.T, limits.T))
 
-    def _by_atom(self, values: Array) -> np.ndarray:
+    def _sum_by_atom(self, values: Array) -> np.ndarray:
         """Add up values of columns over those of an atom; columns that cannot be chosen add 0."""
         found = np.where(self._usable, to_numpy(values), 0.0)
         if self._members is None:
             return found
         return np.bincount(self._atom_of, weights=found, minlength=self.n_atoms)
 
-    def _bend(self, curvature: Curvature) -> Any:
+    def _get_second_derivatives(self, curvature: Curvature) -> Any:
         """Return the second derivatives in the weights of each column, ``(n_features, n_outputs)``.
 
         The intercept, if there is one, is at its optimum for each weight (:eq:`score-statistic`).
@@ -327,11 +329,11 @@ class PreparedColumns(PreparedPool):
         weights = curvature.weights
         if self._bends[0] is not weights:
             self._bends = (None, None)  # freed before the new ones are made
-            self._bends = (weights, self._second_derivatives(curvature))
+            self._bends = (weights, self._compute_second_derivatives(curvature))
         # A constant column has neither a second derivative nor a gradient.
         return self._bends[1] + (curvature.ridge + tiny(weights))
 
-    def _second_derivatives(self, curvature: Curvature) -> Any:
+    def _compute_second_derivatives(self, curvature: Curvature) -> Any:
         weights, samples = curvature.weights, curvature.samples
         xp, device = namespace(weights), device_of(weights)
         first, bend, seen = self._matrix.moments(weights, samples, self._statistics, self._divisors)
@@ -345,7 +347,7 @@ class PreparedColumns(PreparedPool):
         spread = xp.asarray(self._statistics.deviation / self._divisors, device=device)
         lacking = spread * spread - seen
         lacking = xp.where(lacking > 0.0, lacking, xp.zeros_like(lacking))
-        return bend + (lacking + _LEAST_BEND * spread * spread)[:, None] * total
+        return bend + (lacking + _LEAST_BEND_SHARE * spread * spread)[:, None] * total
 
 
 def scale_name(scale: bool | str) -> str:
@@ -381,15 +383,15 @@ def check_unscaled(largest: np.ndarray, dtype: Any) -> None:
             )
 
 
-def _labels(groups: Sequence[Hashable]) -> list[Hashable]:
+def _list_labels(groups: Sequence[Hashable]) -> list[Hashable]:
     """Return group labels as Python values, whatever array they are in."""
     to_list = getattr(groups, "tolist", None)
     return list(groups if to_list is None else to_list())
 
 
-def _members(groups: Sequence[Hashable], n_features: int) -> list[np.ndarray]:
+def _group_columns(groups: Sequence[Hashable], n_features: int) -> list[np.ndarray]:
     """Return the features of each group, in the order in which the groups first appear."""
-    labels = _labels(groups)
+    labels = _list_labels(groups)
     if any(label is None or label != label for label in labels):  # NaN is not itself
         raise ValueError("groups has missing labels (None or NaN); give every column a label.")
     if len(labels) != n_features:

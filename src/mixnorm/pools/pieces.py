@@ -99,14 +99,14 @@ class Pieces(Pool):
         """Find centres and radii, and sort rows into rings."""
         check_count("Pieces: n_centers", self.n_centers)
         check_count("Pieces: n_radii", self.n_radii, most=_MOST_RADII)
-        by_column = _by_column(data.X)
+        by_column = _store_by_column(data.X)
         rows = by_column if data.used.all() else by_column[:, data.used]
         _check_sizes(rows)
         if not data.scale and rows.size:
             check_unscaled(np.abs(rows).max(axis=1), rows.dtype)
-        return PreparedPieces(by_column, data, self._centres(rows.T, data), self.n_radii)
+        return PreparedPieces(by_column, data, self._find_centres(rows.T, data), self.n_radii)
 
-    def _centres(self, rows: np.ndarray, data: PoolData) -> np.ndarray:
+    def _find_centres(self, rows: np.ndarray, data: PoolData) -> np.ndarray:
         """Return centres, one per row, all different.
 
         Rows are made distinct and sorted by value first, so that neither copies nor the order of
@@ -132,11 +132,11 @@ class Pieces(Pool):
     def evaluate(self, X: Array, atoms: Sequence[Atom]) -> np.ndarray:
         """Return the pieces on new data: ``(n_samples, n_atoms * (n_features + 1))``."""
         check_numpy(X, "Pieces")
-        by_column = _by_column(X)
+        by_column = _store_by_column(X)
         d, n_samples = by_column.shape
         values = np.zeros((n_samples, len(atoms), d + 1), dtype=by_column.dtype)
         for place, atom in enumerate(atoms):
-            inside = np.flatnonzero(_inside(by_column, atom))
+            inside = np.flatnonzero(_is_inside(by_column, atom))
             values[inside, place, :d] = by_column[:, inside].T
             values[inside, place, d] = 1.0
         return values.reshape(n_samples, -1)
@@ -225,7 +225,7 @@ class PreparedPieces(PreparedPool):
             items = len(distances)
             fixed = rows, centres[part], distances
             run_loop(squared_distances, *fixed, items=items, operations=rows.size)
-            self._radii[part] = _radii(distances, n_radii, shares)
+            self._radii[part] = _find_radii(distances, n_radii, shares)
             limits = self._radii[part] ** 2
             table = self._table[:-1]
             rings = distances, limits, table, self._codes[part], largest[part]
@@ -233,20 +233,20 @@ class PreparedPieces(PreparedPool):
         # The constant column is one where a ring has rows; without any, a ball repeats the last.
         self._usable = (largest[:, :-1, len(rows)] > 0) & np.isfinite(self._radii)
         np.maximum.accumulate(largest, axis=1, out=largest)
-        self._inverse = 1.0 / _scales(largest[:, :-1], self._scale)
+        self._inverse = 1.0 / _find_scales(largest[:, :-1], self._scale)
 
     def top(
         self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the ``m`` pieces with the largest gradients, with their scores, best first."""
-        scores = self._scores(residual, rule, exclude, inputs).reshape(-1)
+        scores = self._compute_scores(residual, rule, exclude, inputs).reshape(-1)
         return best_offers(scores, m, self._atom_at)
 
     def shortlist(
         self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the best pieces of the ``m`` best centres, best first."""
-        scores = self._scores(residual, rule, exclude, inputs)
+        scores = self._compute_scores(residual, rule, exclude, inputs)
         places, scores = best_of_each(scores, m), scores.reshape(-1)
         return [(self._atom_at(place), float(scores[place])) for place in places]
 
@@ -255,7 +255,9 @@ class PreparedPieces(PreparedPool):
         centre, ball = divmod(place, self._radii.shape[1])
         return self._centres[centre], float(self._radii[centre, ball])
 
-    def _scores(self, residual: Array, rule: str, exclude: Excluded, inputs: Inputs) -> np.ndarray:
+    def _compute_scores(
+        self, residual: Array, rule: str, exclude: Excluded, inputs: Inputs
+    ) -> np.ndarray:
         """Return the scores by centre and radius, zero for pieces that are excluded."""
         from mixnorm.pools.pieces_jit import ball_norms
 
@@ -283,12 +285,12 @@ class PreparedPieces(PreparedPool):
     def columns(self, atom: Atom) -> np.ndarray:
         """Return the scaled columns of a piece: ``(n_features + 1, n_samples)``."""
         rows = np.empty((len(self._by_column) + 1, self._by_column.shape[1]), dtype=self._dtype)
-        inside = _inside(self._by_column, atom)
+        inside = _is_inside(self._by_column, atom)
         np.multiply(self._by_column, inside, out=rows[:-1])  # zero outside, without a second copy
         rows[-1] = inside
         if atom not in self._scales:
             counted = rows if self._used is None else rows[:, self._used]
-            self._scales[atom] = _scales(np.abs(counted).max(axis=1), self._scale)
+            self._scales[atom] = _find_scales(np.abs(counted).max(axis=1), self._scale)
         rows /= self._scales[atom][:, None]
         return rows
 
@@ -327,7 +329,7 @@ class PieceScorer(Scorer):
             rows = np.ascontiguousarray(values[start : start + _ROWS_OF_DISTANCES])
             by_column = np.ascontiguousarray(rows.T)
             for atom, weights in zip(self._atoms, self._weights, strict=False):
-                held = np.flatnonzero(_inside(by_column, atom))
+                held = np.flatnonzero(_is_inside(by_column, atom))
                 scores[start + held] += linear_scores(rows[held], weights[:-1], weights[-1])
         return scores
 
@@ -338,19 +340,19 @@ def _describe_coordinate(name: str, value: float) -> str:
     return f"{name} {value:.3g}" if describe is None else describe(value)
 
 
-def _by_column(X: Array) -> np.ndarray:
+def _store_by_column(X: Array) -> np.ndarray:
     """Return the features as contiguous rows, in the working dtype of the data."""
     return np.array(to_dense(X).T, dtype=working_dtype(X), order="C")
 
 
-def _inside(by_column: np.ndarray, atom: Atom) -> np.ndarray:
+def _is_inside(by_column: np.ndarray, atom: Atom) -> np.ndarray:
     """Tell which rows lie in the ball of ``atom``."""
     centre, radius = atom
     # Squares are compared, as roots of equal squares would only add a rounding error.
-    return np.asarray(_squared_distances(by_column, centre) < radius * radius)
+    return np.asarray(_compute_squared_distances(by_column, centre) < radius * radius)
 
 
-def _squared_distances(by_column: np.ndarray, centre: Sequence[float]) -> np.ndarray:
+def _compute_squared_distances(by_column: np.ndarray, centre: Sequence[float]) -> np.ndarray:
     """Return the squared distances from a centre, added up feature by feature."""
     # Not as ``|x|^2 - 2 x c + |c|^2``, one product for all centres: that cancels for close points.
     total = np.zeros(by_column.shape[1])
@@ -361,7 +363,7 @@ def _squared_distances(by_column: np.ndarray, centre: Sequence[float]) -> np.nda
     return total
 
 
-def _radii(squared: np.ndarray, n_radii: int, shares: np.ndarray | None) -> np.ndarray:
+def _find_radii(squared: np.ndarray, n_radii: int, shares: np.ndarray | None) -> np.ndarray:
     """Return radii for each row of squared distances, half-way between a quantile and the next.
 
     Distances are weighted by their ``shares``. A radius is infinite where no distance is larger:
@@ -390,7 +392,7 @@ def _radii(squared: np.ndarray, n_radii: int, shares: np.ndarray | None) -> np.n
     return radii
 
 
-def _scales(largest: np.ndarray, scale: bool) -> np.ndarray:
+def _find_scales(largest: np.ndarray, scale: bool) -> np.ndarray:
     """Return the divisors of columns: their largest magnitudes, or one where that is zero."""
     # The inverse of a smaller number would overflow.
     good = largest > 4.0 * np.finfo(largest.dtype).tiny

@@ -108,7 +108,7 @@ class DenseFeatures(_Reduced):
 
     def single_norms(self, residual: np.ndarray, rule: str) -> np.ndarray:
         """Return the norms of the features' gradients."""
-        return _norms(self._Z @ residual, rule)
+        return _compute_norms(self._Z @ residual, rule)
 
     def pair_norms(self, residual: np.ndarray, rule: str) -> np.ndarray:
         """Return the norms of the products' gradients ``Z diag(r) Z^T``, the upper triangle."""
@@ -119,13 +119,13 @@ class DenseFeatures(_Reduced):
         norms = np.empty(starts[-1], dtype=Z.dtype)
         width = int(np.clip(_ROWS_PER_PRODUCT // len(outputs), 16, 128))
         for first in range(0, len(Z), width):
-            block = _block_norms(Z, outputs, rule, first, width)
+            block = _compute_block_norms(Z, outputs, rule, first, width)
             for t, row in enumerate(block):
                 norms[starts[first + t] : starts[first + t + 1]] = row[t:]
         return norms
 
 
-def _block_norms(
+def _compute_block_norms(
     Z: np.ndarray, outputs: np.ndarray, rule: str, first: int, width: int
 ) -> np.ndarray:
     """Return the norms of a block of features with all features from its first on.
@@ -173,7 +173,7 @@ class SparseFeatures(_Reduced):
         """Return the largest magnitude of each pair's product; zero for constants to skip."""
         from mixnorm.pools.products_jit import sparse_sizes
 
-        return self._for_pairs(sparse_sizes, 2, skip_constant)
+        return self._run_for_pairs(sparse_sizes, 2, skip_constant)
 
     def deviations(self, share: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return the standard deviations of features and of products, in reduced units."""
@@ -185,9 +185,9 @@ class SparseFeatures(_Reduced):
         for block in blocks(d, step):
             # Features in [-1, 1] that are mostly zero have small means, so that this cancels
             # little.
-            variance = _weighted_products(squares, block, share)
+            variance = _multiply_weighted(squares, block, share)
             if centred:
-                variance -= _weighted_products(X, block, share) ** 2
+                variance -= _multiply_weighted(X, block, share) ** 2
             parts += [row[block.start + i :] for i, row in enumerate(variance)]
         upper = np.concatenate(parts or [np.empty(0)])
         columns = square - mean**2 if centred else square
@@ -205,16 +205,16 @@ class SparseFeatures(_Reduced):
 
     def single_norms(self, residual: np.ndarray, rule: str) -> np.ndarray:
         """Return the norms of the features' gradients."""
-        return _norms(self._columns.T @ np.ascontiguousarray(residual), rule)
+        return _compute_norms(self._columns.T @ np.ascontiguousarray(residual), rule)
 
     def pair_norms(self, residual: np.ndarray, rule: str) -> np.ndarray:
         """Return the norms of the products' gradients, the upper triangle."""
         from mixnorm.pools.products_jit import sparse_norms
 
         residual = np.ascontiguousarray(residual)
-        return self._for_pairs(sparse_norms, residual.shape[1], residual, rule == "l2")
+        return self._run_for_pairs(sparse_norms, residual.shape[1], residual, rule == "l2")
 
-    def _for_pairs(self, loop: Callable[..., None], width: int, *arguments: Any) -> np.ndarray:
+    def _run_for_pairs(self, loop: Callable[..., None], width: int, *arguments: Any) -> np.ndarray:
         """Run a compiled loop that adds up ``width`` numbers per row to one number per pair."""
         X, by_row, starts = self._columns, self._rows, pair_starts(len(self.exponents))
         found = np.empty(starts[-1], dtype=X.dtype)
@@ -229,7 +229,7 @@ class SparseFeatures(_Reduced):
 ReducedFeatures = DenseFeatures | SparseFeatures
 
 
-def _weighted_products(X: sp.csc_array, block: slice, share: np.ndarray) -> np.ndarray:
+def _multiply_weighted(X: sp.csc_array, block: slice, share: np.ndarray) -> np.ndarray:
     """Return the products of some columns of a sparse matrix with all, with weighted rows."""
     part = X[:, block].multiply(share[:, None]).tocsc()
     return np.asarray((part.T @ X).toarray())
@@ -246,7 +246,7 @@ def reduce_features(matrix: Matrix, used: np.ndarray, largest: np.ndarray) -> Re
     return DenseFeatures.of(matrix, used, exponents)
 
 
-def _norms(gradients: np.ndarray, rule: str) -> np.ndarray:
+def _compute_norms(gradients: np.ndarray, rule: str) -> np.ndarray:
     """Return the norm of each row."""
     if rule == "l1":
         return np.asarray(np.abs(gradients).sum(axis=1))

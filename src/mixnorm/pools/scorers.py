@@ -122,7 +122,7 @@ class IndicatorScorer(Scorer):
 
     def row(self, x: np.ndarray) -> np.ndarray:
         """Return the scores of one row."""
-        scores: np.ndarray = self._indicators(x).astype(np.float64) @ self._weights
+        scores: np.ndarray = self._evaluate_atoms(x).astype(np.float64) @ self._weights
         return scores + self._intercept
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
@@ -133,7 +133,7 @@ class IndicatorScorer(Scorer):
         self._add_scores(for_compiled(X), scores)
         return scores
 
-    def _indicators(self, X: np.ndarray) -> np.ndarray:
+    def _evaluate_atoms(self, X: np.ndarray) -> np.ndarray:
         """Tell which atoms hold, for one row or for each of several."""
         raise NotImplementedError
 
@@ -178,7 +178,7 @@ class StumpScorer(IndicatorScorer):
         self._edges, self._tables = np.concatenate(edges), np.concatenate(tables)
         self._starts = np.asarray(starts, dtype=np.int64)
 
-    def _indicators(self, X: np.ndarray) -> np.ndarray:
+    def _evaluate_atoms(self, X: np.ndarray) -> np.ndarray:
         return np.asarray(X[..., self._index] <= self._thresholds)
 
     def _add_scores(self, X: np.ndarray, scores: np.ndarray) -> None:
@@ -219,7 +219,7 @@ class BoxScorer(IndicatorScorer):
         self._atoms = list(atoms)
         self._tables: BoxTables | None = None
 
-    def _indicators(self, X: np.ndarray) -> np.ndarray:
+    def _evaluate_atoms(self, X: np.ndarray) -> np.ndarray:
         values = X[..., self._columns]
         return np.asarray(((self._lows < values) & (values <= self._highs)).all(axis=-1))
 
@@ -284,7 +284,7 @@ class BoxTables:
         for group, boxes in groups.items():
             table = np.zeros((*(len(edges[column]) + 1 for column in group), weights.shape[1]))
             for box in boxes:
-                spans = [_span(atoms[box], column, edges[column]) for column in group]
+                spans = [_find_span(atoms[box], column, edges[column]) for column in group]
                 table[tuple(spans)] += weights[box]  # a box is a rectangle of cells
             sums.append(table.reshape(-1, weights.shape[1]).astype(weights.dtype))
             firsts.append(firsts[-1] + len(sums[-1]))
@@ -320,7 +320,7 @@ def group_boxes(atoms: Sequence[Any]) -> tuple[dict[tuple[int, ...], list[int]],
     return groups, rest
 
 
-def _span(atom: Any, column: int, edges: list[float]) -> slice:
+def _find_span(atom: Any, column: int, edges: list[float]) -> slice:
     """Return for which numbers of thresholds below an entry of a column a box holds."""
     # With c thresholds below an entry, ``x <= edges[i]`` holds for c up to i, ``x > edges[i]``
     # beyond.

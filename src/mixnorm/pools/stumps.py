@@ -137,7 +137,7 @@ class Binned(PreparedPool):
         columns = values_by_column(data.X)
         # Thresholds of the rows that count, but codes of all rows: weights of zero change no
         # column.
-        edges = [_thresholds(column[data.used], most, data.shares) for column in columns]
+        edges = [_find_thresholds(column[data.used], most, data.shares) for column in columns]
         counts = np.asarray([len(part) for part in edges], dtype=np.int64)
         self._starts = np.concatenate([[0], np.cumsum(counts)])
         self._edges = np.concatenate([*edges, np.empty(0)])
@@ -175,7 +175,7 @@ class PreparedStumps(Binned):
         self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the ``m`` stumps with the largest gradients, with their scores, best first."""
-        scores = self._scores(residual, rule, exclude, inputs)
+        scores = self._compute_scores(residual, rule, exclude, inputs)
         return best_offers(scores, m, self._atom_at)
 
     def _atom_at(self, place: int) -> Atom:
@@ -183,7 +183,9 @@ class PreparedStumps(Binned):
         feature = int(np.searchsorted(self._starts, place, side="right")) - 1
         return feature, float(self._edges[place])
 
-    def _scores(self, residual: Array, rule: str, exclude: Excluded, inputs: Inputs) -> np.ndarray:
+    def _compute_scores(
+        self, residual: Array, rule: str, exclude: Excluded, inputs: Inputs
+    ) -> np.ndarray:
         """Return the scores of all stumps, zero for those that are excluded."""
         from mixnorm.pools.stumps_jit import threshold_scores
 
@@ -211,7 +213,7 @@ def describe_side(name: str, kind: str, threshold: float) -> str:
     return f"{name} {'≤' if kind == '<=' else '>'} {threshold:.6g}"
 
 
-def _thresholds(column: np.ndarray, most: int | None, shares: np.ndarray | None) -> np.ndarray:
+def _find_thresholds(column: np.ndarray, most: int | None, shares: np.ndarray | None) -> np.ndarray:
     """Return numbers between the values of a feature, in increasing order.
 
     Where there are more than ``most``, return as many quantiles of the rows, weighted by
@@ -227,8 +229,8 @@ def _thresholds(column: np.ndarray, most: int | None, shares: np.ndarray | None)
         # The first value that reaches a level, also where rounding leaves it a little short.
         place = np.unique(np.searchsorted(np.cumsum(parts), levels - ROUNDING_OF_SHARES))
         place = place[place < len(values) - 1]  # above the largest value there is no row
-        return _middles(values[place], values[place + 1])
-    return _middles(values[:-1], values[1:])
+        return _compute_middles(values[place], values[place + 1])
+    return _compute_middles(values[:-1], values[1:])
 
 
 def values_by_column(X: Array) -> Iterator[np.ndarray]:
@@ -240,7 +242,7 @@ def values_by_column(X: Array) -> Iterator[np.ndarray]:
         yield np.asarray(to_dense(matrix[:, j : j + 1]))[:, 0]
 
 
-def _middles(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _compute_middles(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return a number between each pair: half-way, unless rounding would reach the upper one.
 
     In the dtype of the data it separates both, so that single precision gives the same

@@ -21,7 +21,7 @@ TIE = 1e-12
 
 
 @njit(cache=True, error_model="numpy")
-def _histogram(row, weights, target, mass, signed):  # type: ignore[no-untyped-def]
+def _fill_tables(row, weights, target, mass, signed):  # type: ignore[no-untyped-def]
     """Fill the tables of one feature, whose bins are in ``row``."""
     n_samples, n_classes = weights.shape
     size = len(mass) // n_classes
@@ -55,11 +55,11 @@ def histograms(codes, features, starts, weights, target, mass, signed, begin, st
     n_classes = weights.shape[1]
     for j in range(begin, stop):
         part = slice(starts[j] * n_classes, starts[j + 1] * n_classes)
-        _histogram(codes[features[j]], weights, target, mass[part], signed[part])
+        _fill_tables(codes[features[j]], weights, target, mass[part], signed[part])
 
 
 @njit(cache=True, inline="always", error_model="numpy")
-def _gain(low_mass, low_signed, mass, signed):  # type: ignore[no-untyped-def]
+def _compute_gain(low_mass, low_signed, mass, signed):  # type: ignore[no-untyped-def]
     """Return the sum of ``(sum w z)^2 / sum w`` over both sides of a threshold.
 
     It is the first part of :eq:`joint-gain-of-stump`.
@@ -75,21 +75,21 @@ def _gain(low_mass, low_signed, mass, signed):  # type: ignore[no-untyped-def]
 
 # Without NaN and signed zeros a maximum can be taken over several cuts at once.
 @njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
-def _best_gain(mass, signed, low_mass, low_signed, all_mass, all_signed):  # type: ignore[no-untyped-def]
+def _find_best_gain(mass, signed, low_mass, low_signed, all_mass, all_signed):  # type: ignore[no-untyped-def]
     """Return the largest gain over the thresholds of a feature, when a class joins a subset."""
     best = 0.0
     for b in range(len(mass) - 1):  # no rows are above the last bin
-        gain = _gain(low_mass[b] + mass[b], low_signed[b] + signed[b], all_mass, all_signed)
+        gain = _compute_gain(low_mass[b] + mass[b], low_signed[b] + signed[b], all_mass, all_signed)
         best = max(best, gain)
     return best
 
 
 @njit(cache=True, error_model="numpy")
-def _best_cut(low_mass, low_signed, all_mass, all_signed):  # type: ignore[no-untyped-def]
+def _find_best_cut(low_mass, low_signed, all_mass, all_signed):  # type: ignore[no-untyped-def]
     """Return the threshold of one feature at which a subset gains most."""
     gains = np.empty(len(low_mass) - 1)  # no rows are above the last bin
     for b in range(len(gains)):
-        gains[b] = _gain(low_mass[b], low_signed[b], all_mass, all_signed)
+        gains[b] = _compute_gain(low_mass[b], low_signed[b], all_mass, all_signed)
     return int(np.argmax(gains >= gains.max() - TIE))
 
 
@@ -122,7 +122,7 @@ def _scan_feature(  # type: ignore[no-untyped-def]
     for c in range(len(waiting)):
         if waiting[c] and bound[c] >= needed[c]:
             part = slice(c * size, (c + 1) * size)
-            best[c] = _best_gain(
+            best[c] = _find_best_gain(
                 mass[part], signed[part], low_mass, low_signed, all_mass[c], all_signed[c]
             )
         else:  # it cannot be the best; the bound keeps later bounds valid
@@ -184,7 +184,7 @@ def join(  # type: ignore[no-untyped-def]
     at = first * n_classes + chosen * (end - first)
     here_mass = low_mass[first:end] + mass[at : at + end - first]
     here_signed = low_signed[first:end] + signed[at : at + end - first]
-    cut = _best_cut(here_mass, here_signed, all_mass[chosen], all_signed[chosen])
+    cut = _find_best_cut(here_mass, here_signed, all_mass[chosen], all_signed[chosen])
     waiting[chosen] = False
     outside -= constant[chosen]
     # From now on column ``c`` is of the subset with the chosen class and class ``c``.
@@ -195,7 +195,7 @@ def join(  # type: ignore[no-untyped-def]
         if waiting[c]:
             at = first * n_classes + c * (end - first) + cut
             low, low_z = here_mass[cut] + mass[at], here_signed[cut] + signed[at]
-            next_gain = _gain(low, low_z, all_mass[c], all_signed[c])
+            next_gain = _compute_gain(low, low_z, all_mass[c], all_signed[c])
             floor = max(floor, next_gain + (outside - constant[c]))
     for c in range(n_classes):
         needed[c] = floor - (outside - constant[c]) - _ROUNDING_OF_BOUNDS

@@ -70,9 +70,9 @@ def bin_columns(X: np.ndarray | SparseMatrix, weight: np.ndarray, n_bins: int | 
     kept = np.flatnonzero(weight > 0.0)
     weight = weight[kept]
     cuts, codes = [], []
-    for values in _columns(X):
+    for values in _read_columns(X):
         values = values[kept]
-        cuts.append(_cuts(values, weight, n_bins))
+        cuts.append(_find_cuts(values, weight, n_bins))
         # Up to 256 bins fit into a byte, of which a round reads one for every row and column.
         narrow = np.uint8 if len(cuts[-1]) < 256 else np.int32
         codes.append(np.searchsorted(cuts[-1], values, side="left").astype(narrow))
@@ -162,22 +162,22 @@ class _State:
         self._scores = np.zeros((len(target), n_outputs))
         self._log_weight = np.log(np.asarray(weight, dtype=np.float64))
         self._tables = np.empty((2, 0))
-        self._weigh()
+        self._update_weights()
 
     def add(self, features: np.ndarray) -> StumpRound | None:
         """Add the best stump on these columns and return it; None if none lowers the loss."""
         began = time.perf_counter()
         if len(features) == 0:
             return None
-        feature, cut, subset = self._search(features)
-        made, above = self._fit(feature, cut, subset)
+        feature, cut, subset = self._find_best_stump(features)
+        made, above = self._fit_stump(feature, cut, subset)
         if not 1.0 - made.error > _LEAST_GAIN:
             return None
         self._scores += made.values[above]
-        self._weigh()
+        self._update_weights()
         return replace(made, loss=self._loss, seconds=time.perf_counter() - began)
 
-    def _weigh(self) -> None:
+    def _update_weights(self) -> None:
         """Set the loss, the weights ``u exp(-z H)`` divided by their sum, and the sums by class.
 
         These are :eq:`joint-weights`. Only one label of a row is +1, so the sign changes in one
@@ -200,7 +200,7 @@ class _State:
         right = np.bincount(self._target[rows], weights=self._own, minlength=len(self._mass))
         self._signed = 2.0 * right - self._mass
 
-    def _search(self, features: np.ndarray) -> tuple[int, int, np.ndarray]:
+    def _find_best_stump(self, features: np.ndarray) -> tuple[int, int, np.ndarray]:
         """Return the column, the threshold and the subset of classes with the least error."""
         from mixnorm.engines.boosting import boosting_jit as jit
 
@@ -222,12 +222,14 @@ class _State:
         size = int(np.argmax(gains >= gains.max() - jit.TIE))
         return int(features[where[size]]), int(cuts[size]), np.sort(order[: size + 1])
 
-    def _fit(self, feature: int, cut: int, subset: np.ndarray) -> tuple[StumpRound, np.ndarray]:
+    def _fit_stump(
+        self, feature: int, cut: int, subset: np.ndarray
+    ) -> tuple[StumpRound, np.ndarray]:
         """Return the stump, and whether each row is above its threshold.
 
         Its means come from sums over rows, as differences of table entries are less accurate.
         """
-        constants = _mean(self._signed, self._mass)
+        constants = _compute_means(self._signed, self._mass)
         constants[subset] = 0.0  # the classes of the subset have the stump instead
         shared = np.zeros(len(constants))
         shared[subset] = 1.0
@@ -237,7 +239,7 @@ class _State:
         signed[self._right] += 2.0 * self._own * shared[self._target[self._right]]
         above = (self._bins.codes[feature] > cut).astype(np.intp)
         sides = np.bincount(above, weights=mass, minlength=2)
-        low, high = _mean(np.bincount(above, weights=signed, minlength=2), sides)
+        low, high = _compute_means(np.bincount(above, weights=signed, minlength=2), sides)
         # A mean of the label lowers the error by its square times the mass
         # (:eq:`joint-gain-of-stump`).
         gain = low**2 * sides[0] + high**2 * sides[1] + constants**2 @ self._mass
@@ -287,13 +289,13 @@ def grow_subset(
     return tuple(np.asarray(part) for part in zip(*steps, strict=True))
 
 
-def _mean(signed: np.ndarray, mass: np.ndarray) -> np.ndarray:
+def _compute_means(signed: np.ndarray, mass: np.ndarray) -> np.ndarray:
     """Return weighted means of labels, zero where the weight is zero."""
     means = np.divide(signed, mass, out=np.zeros_like(signed), where=mass > 0.0)
     return np.asarray(np.clip(means, -1.0, 1.0))
 
 
-def _columns(X: Any) -> Iterator[np.ndarray]:
+def _read_columns(X: Any) -> Iterator[np.ndarray]:
     """Yield the columns in float64, reading a block of them at a time."""
     if is_sparse(X):
         X = X.tocsc()
@@ -306,7 +308,7 @@ def _columns(X: Any) -> Iterator[np.ndarray]:
         yield from np.ascontiguousarray(X[:, first : first + width].T, dtype=np.float64)
 
 
-def _cuts(values: np.ndarray, weight: np.ndarray, n_bins: int | None) -> np.ndarray:
+def _find_cuts(values: np.ndarray, weight: np.ndarray, n_bins: int | None) -> np.ndarray:
     """Return thresholds between distinct values: all of them, or those next to quantiles."""
     order = np.argsort(values, kind="stable")
     values = values[order]

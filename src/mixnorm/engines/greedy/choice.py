@@ -154,7 +154,9 @@ def choose(
         choices = [choices[index] for index in order]
     if count > 1 and choices:
         # Later atoms come in without a scan of their own, and are judged by this promise then.
-        return [replace(each, promise=_joint_gain(support, each)) for each in choices[:count]]
+        return [
+            replace(each, promise=_compute_joint_gain(support, each)) for each in choices[:count]
+        ]
     return choices[:count]
 
 
@@ -169,10 +171,10 @@ def still_helps(
     if now.gradient <= support.noise:
         return None
     kept = settings.least_promise_kept * choice.promise
-    return now if _joint_gain(support, now) > kept else None
+    return now if _compute_joint_gain(support, now) > kept else None
 
 
-def _joint_gain(support: Support, choice: Choice) -> float:
+def _compute_joint_gain(support: Support, choice: Choice) -> float:
     """Return the gain of a choice when the weights of all columns follow."""
     return joint_gains(support, [choice])[0]
 
@@ -194,7 +196,7 @@ def _find_candidates(support: Support, scan: Scan, allowed: Allowance) -> list[C
     # Without room for another input, the pool can be asked for atoms that fit from the start.
     full = allowed.new_inputs == 0
     keywords = allowed.keywords(scan, known_inputs=full)
-    for found in _request(support, allowed.pool, scan, misfits, keywords):
+    for found in _request_atoms(support, allowed.pool, scan, misfits, keywords):
         choices = _keep_helpful(support, found, allowed)
         misfits |= set(found) - {each.atom for each in choices}
         if choices:
@@ -203,12 +205,12 @@ def _find_candidates(support: Support, scan: Scan, allowed: Allowance) -> list[C
         # Atoms of the inputs in use fit, but the misfits may have taken their places.
         again = replace(scan, exclude=scan.exclude | {each.atom for each in choices})
         keywords = allowed.keywords(again, known_inputs=True)
-        found = next(_request(support, allowed.pool, again, set(), keywords), [])
+        found = next(_request_atoms(support, allowed.pool, again, set(), keywords), [])
         choices += _keep_helpful(support, found, allowed)
     return choices
 
 
-def _request(
+def _request_atoms(
     support: Support,
     pool: PreparedPool,
     scan: Scan,

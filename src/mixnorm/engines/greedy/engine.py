@@ -284,9 +284,9 @@ class Run:
             )
             for place, choice in enumerate(choices):
                 # The first is as the scan saw it; the others are looked at again once it is in.
-                fit = choice if place == 0 else self._still_fits(choice)
+                fit = choice if place == 0 else self._recheck_choice(choice)
                 if fit is not None:
-                    self._add(fit, began)
+                    self._add_atom(fit, began)
                     began = time.perf_counter()
                     if self.report():
                         self.polish()
@@ -317,7 +317,7 @@ class Run:
             outcome = self.support.correct(*self.tolerance(self.plan.n_atoms))
             self.put_last(self.path.rounds[-1].atom, outcome, began)
 
-    def _still_fits(self, choice: Choice) -> Choice | None:
+    def _recheck_choice(self, choice: Choice) -> Choice | None:
         """Return a choice with its gradient after others came in; None if it is of no use now."""
         plan, blocks = self.plan, self.support.blocks
         allowed = plan.limits.allowance(plan.pool, blocks, paced=True)
@@ -325,7 +325,7 @@ class Run:
             return None
         return still_helps(self.support, choice, plan.settings)
 
-    def _add(self, choice: Choice, began: float) -> None:
+    def _add_atom(self, choice: Choice, began: float) -> None:
         """Add one atom, fit all weights again, and try replacements."""
         support, plan = self.support, self.plan
         tolerance = self.tolerance(len(self.path.rounds) + 1)
@@ -334,7 +334,7 @@ class Run:
         goal = support.objective - support.promised_drop(choice.rows, choice.gradient)
         outcome = support.correct(*tolerance, goal)
         for _ in range(plan.swaps):
-            swapped = _swap(support, plan, tolerance)
+            swapped = _swap_atom(support, plan, tolerance)
             if swapped is None:
                 break
             support, outcome = swapped
@@ -347,7 +347,7 @@ class Run:
         self.put(len(self.path.rounds) + 1, made)
 
 
-def _swap(
+def _swap_atom(
     support: Support, plan: GreedyPlan, tolerance: tuple[float, float]
 ) -> tuple[Support, Outcome] | None:
     """Replace the cheapest atom by a better one; return None if that does not lower the objective.

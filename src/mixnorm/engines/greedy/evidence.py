@@ -56,7 +56,7 @@ def follow_evidence(
         How the last corrective step ended, with the iterations of all of them.
     """
     for _ in range(settings.alpha_changes):
-        best, present = _best_alpha(support, n_rows), support.problem.alpha
+        best, present = _compute_best_alpha(support, n_rows), support.problem.alpha
         if max(best, present) <= settings.alpha_ratio * min(best, present):
             break
         support.set_alpha(best)
@@ -64,7 +64,7 @@ def follow_evidence(
     return outcome
 
 
-def _best_alpha(support: Support, n_rows: float) -> float:
+def _compute_best_alpha(support: Support, n_rows: float) -> float:
     """Return the penalty with the largest evidence, given the present weights.
 
     This is the right side of :eq:`evidence-alpha`.
@@ -74,13 +74,13 @@ def _best_alpha(support: Support, n_rows: float) -> float:
     if not size > 0.0:  # all weights are zero, as under an infinite penalty
         return _LARGEST_ALPHA
     determined = support.count_determined()
-    found = determined * _noise_variance(support, n_rows, determined) / size
+    found = determined * _estimate_noise(support, n_rows, determined) / size
     if not math.isfinite(found):
         return problem.alpha
     return min(max(found, epsilon(problem.weight)), _LARGEST_ALPHA)
 
 
-def _noise_variance(support: Support, n_rows: float, determined: float) -> float:
+def _estimate_noise(support: Support, n_rows: float, determined: float) -> float:
     """Return the variance of the targets around the scores; one for a loss on labels."""
     problem = support.problem
     if problem.loss.is_classifier:

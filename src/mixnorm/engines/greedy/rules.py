@@ -57,12 +57,12 @@ def square_gains(support: Support, choices: list[Choice]) -> list[float]:
 
 def line_gains(support: Support, choices: list[Choice]) -> list[float]:
     """Return how far the loss falls along each choice's gradient, the rule ``"line"``."""
-    return [_line_gain(support, choice) for choice in choices]
+    return [_compute_line_gain(support, choice) for choice in choices]
 
 
 def column_gains(support: Support, choices: list[Choice]) -> list[float]:
     """Return the gain of a Newton step on each choice's columns alone (:eq:`column-gain`)."""
-    return [_column_gain(support, choice) for choice in choices]
+    return [_compute_column_gain(support, choice) for choice in choices]
 
 
 def joint_gains(support: Support, choices: list[Choice]) -> list[float]:
@@ -81,11 +81,11 @@ def joint_gains(support: Support, choices: list[Choice]) -> list[float]:
     if support.problem.loss.constant_curvature:  # the gains are exact
         total = namespace(gains).sum(gains, axis=0)
     else:
-        total = capped_gain(gains, _touched_loss(support, blocks))
+        total = capped_gain(gains, _compute_touched_loss(support, blocks))
     return [float(gain) for gain in to_numpy(total)]
 
 
-def _touched_loss(support: Support, blocks: list[Array]) -> Any:
+def _compute_touched_loss(support: Support, blocks: list[Array]) -> Any:
     """Return by output and block the loss on the samples that the rows of a block touch.
 
     The loss is shared out by the sizes ``e`` of the residuals. Of the loss of an output, a block
@@ -115,7 +115,7 @@ def exact_gains(support: Support, choices: list[Choice]) -> list[float]:
     return gains
 
 
-def _line_gain(support: Support, choice: Choice) -> float:
+def _compute_line_gain(support: Support, choice: Choice) -> float:
     """Return the fall of the objective along the gradient.
 
     It takes at most four Newton steps in one dimension; a step that overshoots is halved.
@@ -155,7 +155,7 @@ def _line_gain(support: Support, choice: Choice) -> float:
     return support.value - best
 
 
-def _column_gain(support: Support, choice: Choice) -> float:
+def _compute_column_gain(support: Support, choice: Choice) -> float:
     """Return the sum of the gains of an atom's columns, each with its Hessian over all outputs."""
     problem, rows, slopes = support.problem, choice.rows, choice.slope
     xp = namespace(rows)

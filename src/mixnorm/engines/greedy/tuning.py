@@ -57,7 +57,7 @@ def tune(run: Run, sweeps: int) -> None:
     length, tolerance = settings.first_step, run.tolerance(run.plan.n_atoms)
     for _ in range(sweeps):
         began = time.perf_counter()
-        found = _sweep(run, length, tolerance)
+        found = _take_sweep(run, length, tolerance)
         if found is None:
             break
         before, (run.support, length, outcome) = run.support.objective, found
@@ -67,7 +67,7 @@ def tune(run: Run, sweeps: int) -> None:
         length = min(1.0, settings.step_growth * length)
 
 
-def _sweep(
+def _take_sweep(
     run: Run, length: float, tolerance: tuple[float, float]
 ) -> tuple[Support, float, Outcome] | None:
     """Return a better support, the length of the step to it and the outcome of its fit; or None."""

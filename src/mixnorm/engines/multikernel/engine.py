@@ -28,7 +28,7 @@ _LARGEST_COST = 1e30
 # Smaller relative gaps are hidden by rounding: objective and bound are sums of many terms.
 _LEAST_TOLERANCE = 1e-12
 # Gains below this part of the loss of scores of zero are rounding, and no stopping rule uses them.
-_LEAST_GAIN = 1e-9
+_LEAST_GAIN_SHARE = 1e-9
 # Error of entries of kernels, in units of the precision: a kernel takes a few operations.
 _ENTRY_ERROR = 4.0
 
@@ -203,7 +203,7 @@ class _Alternation:
         if np.any(self.penalty.offsets):
             return wanted
         gain = self.settings.gain_share * (self.empty_loss - self.bound)
-        return min(wanted, max(gain, _LEAST_GAIN * self.empty_loss))
+        return min(wanted, max(gain, _LEAST_GAIN_SHARE * self.empty_loss))
 
     def run(self, start: tuple[np.ndarray, np.ndarray] | None, max_iter: int) -> None:
         """Iterate until the gap is closed, or several machines bring no progress by rounding."""
@@ -284,7 +284,7 @@ class _Alternation:
             raise ValueError(_TOO_LARGE)
         self.bound = max(self.bound, gain - self.penalty.conjugate(energies))
         # Before the point is recorded: the reduced problem may raise the bound once more.
-        combined = self._combine() if self.penalty.sharp else None
+        combined = self._combine_duals() if self.penalty.sharp else None
         self._record_point(objective, energies, gap)
         if self.on_iteration is not None:
             self.on_iteration(self.iterations, self.history[-1])
@@ -374,7 +374,7 @@ class _Alternation:
         self._machine_failed = gap > wanted or self.penalty.fixed
         return gap
 
-    def _combine(self) -> tuple[np.ndarray, np.ndarray]:
+    def _combine_duals(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the best weights and combination of the dual variables met so far.
 
         This solves the reduced problem (:eq:`reduced-problem`), and raises the bound to its value.

@@ -186,9 +186,9 @@ class Machine:
         """Return each kernel times the dual variables, or these times the columns of factors."""
         if self.grams.factors is None:
             return self.grams.products(self.A)
-        return self._column_sums(self.A)
+        return self._sum_columns(self.A)
 
-    def _column_sums(self, A: np.ndarray) -> np.ndarray:
+    def _sum_columns(self, A: np.ndarray) -> np.ndarray:
         X, _ = self.grams.columns()
         return np.asarray(X.T @ A.astype(X.dtype), dtype=np.float64)
 
@@ -197,7 +197,7 @@ class Machine:
         if self.grams.factors is None:
             return np.asarray(np.einsum("mnc,nc->m", image, A, dtype=np.float64))
         # By columns ``A^T K_m B = (X_m^T A)^T (X_m^T B)``: no matrix of a kernel is ever made.
-        sums = np.sum(self._column_sums(A) * image, axis=1)
+        sums = np.sum(self._sum_columns(A) * image, axis=1)
         return np.bincount(self.grams.columns()[1], weights=sums, minlength=self.grams.n_kernels)
 
     def loss_of(self, weights: np.ndarray, A: np.ndarray) -> float:

@@ -72,7 +72,7 @@ class KernelPenalty:
 
     def value(self, sizes: np.ndarray) -> float:
         """Return the penalty of blocks of scaled sizes (:eq:`kernel-penalty`)."""
-        size = _norm(sizes, self.s)
+        size = _compute_norm(sizes, self.s)
         return 0.5 * size * size + float(np.sum(self.offsets * sizes))
 
     def excess(self, energies: np.ndarray) -> np.ndarray:
@@ -86,7 +86,7 @@ class KernelPenalty:
 
     def conjugate(self, energies: np.ndarray) -> float:
         """Return the conjugate, given the squares ``|theta_m|^2`` (:eq:`kernel-conjugate`)."""
-        size = _norm(self.excess(energies), self.q)
+        size = _compute_norm(self.excess(energies), self.q)
         return 0.5 * size * size
 
     def link(self, energies: np.ndarray) -> np.ndarray:
@@ -95,7 +95,7 @@ class KernelPenalty:
         These are the weights of :eq:`kernel-link`.
         """
         excess = self.excess(energies)
-        size = _norm(excess, self.q)
+        size = _compute_norm(excess, self.q)
         if not size > 0.0:
             return np.zeros_like(excess)
         if math.isinf(self.q):
@@ -115,7 +115,7 @@ class KernelPenalty:
         The quadratic penalty is the sum of ``|w_m|^2 / (2 weights_m)`` and a constant, and nowhere
         smaller than this one (:eq:`touching-weights`).
         """
-        size = _norm(sizes, self.s)
+        size = _compute_norm(sizes, self.s)
         if not size > 0.0:
             return np.zeros_like(sizes)
         inside = np.maximum(sizes, LEAST_SIZE * size)
@@ -134,10 +134,10 @@ class KernelPenalty:
             return weights
         # The touching weights have this norm one, which steps beyond them and pruning must restore.
         p = 1.0 if math.isinf(self.q) else math.inf if self.q == 2.0 else self.q / (self.q - 2.0)
-        return np.asarray(weights / _norm(weights * self.scales, p))
+        return np.asarray(weights / _compute_norm(weights * self.scales, p))
 
 
-def _norm(values: np.ndarray, p: float) -> float:
+def _compute_norm(values: np.ndarray, p: float) -> float:
     """Return the ``p``-norm of values that are not negative, without overflow of powers."""
     largest = float(np.max(values, initial=0.0))
     if not largest > 0.0 or math.isinf(p):

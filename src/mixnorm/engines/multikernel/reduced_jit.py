@@ -16,7 +16,7 @@ from mixnorm.engines.multikernel.penalty import LEAST_SIZE
 _MOST_SWEEPS = 200
 # Sweeps end when they raise the value by less than this part of it, and the alternation when
 # weights change by less than this part of the largest. Both are well below any tolerance.
-_LEAST_RISE, _LEAST_CHANGE = 1e-10, 1e-8
+_LEAST_RELATIVE_RISE, _LEAST_CHANGE = 1e-10, 1e-8
 
 
 @njit(cache=True, error_model="numpy")
@@ -56,7 +56,7 @@ def combine(H, linear, t, bounded):  # type: ignore[no-untyped-def]
                 for k in range(size):
                     slope[k] -= step * (H[k, j] - (H[k, i] if i >= 0 else 0.0))
                 moved += abs(step * rise)
-        if moved <= _LEAST_RISE * abs(linear @ t):
+        if moved <= _LEAST_RELATIVE_RISE * abs(linear @ t):
             break
 
 

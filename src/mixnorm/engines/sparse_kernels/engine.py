@@ -173,18 +173,18 @@ class _Run:
             began = time.perf_counter()
             # The scan comes before the test of the number of rounds: its largest score also gives
             # the duality gap of the last round.
-            kernel, score = self._best()
-            if self._optimal(score) or kernel is None or not score > self._enough():
+            kernel, score = self._find_best()
+            if self._close_gap(score) or kernel is None or not score > self._find_threshold():
                 self.exhausted = len(self.rounds) < self.n_rounds
                 return
             if len(self.rounds) >= self.n_rounds:
                 return
             outcome = self.model.add(kernel)
-            self._record(kernel, score, outcome, began)
+            self._record_round(kernel, score, outcome, began)
             if on_round is not None and on_round(self.path()):
                 return
 
-    def _enough(self) -> float:
+    def _find_threshold(self) -> float:
         """Return the score that the next kernel must exceed.
 
         Scores are roots of sums over residuals, with the root of their rounding error. Before the
@@ -197,7 +197,7 @@ class _Run:
         size = float(np.linalg.norm(sums)) * math.sqrt(max(self.pool.largest(), 0.0))
         return max(enough, _ROOT_OF_ERROR * size)
 
-    def _best(self) -> tuple[int | None, float]:
+    def _find_best(self) -> tuple[int | None, float]:
         """Return the best kernel and its score; None if there is no kernel to choose."""
         model = self.model
         done = len(self.rounds) >= self.n_rounds
@@ -212,7 +212,7 @@ class _Run:
         found = self.pool.top(model.residual, model.rule, 1, taken)
         return found[0] if found else (None, 0.0)
 
-    def _optimal(self, score: float) -> bool:
+    def _close_gap(self, score: float) -> bool:
         """Set the duality gap of the last round from a scan; return whether it is small enough.
 
         The dual point must be feasible for all kernels (:eq:`lasso-dual`). ``score`` is the largest
@@ -226,7 +226,7 @@ class _Run:
         self.rounds[-1] = replace(self.rounds[-1], gap=gap)
         return bool(gap <= model.tol * self._null[0])
 
-    def _record(self, kernel: int, score: float, outcome: Outcome, began: float) -> None:
+    def _record_round(self, kernel: int, score: float, outcome: Outcome, began: float) -> None:
         model = self.model
         terms, shares, add = model.terms()
         # Terms of earlier rounds stay stored, so that the path has all models. The new model uses

@@ -20,7 +20,7 @@ _PENALTY_FACTOR = 1.0 + 3e-7
 # the model is certain would leave the system of a Newton step singular.
 _LEAST_CURVATURE = 1e-6
 # Penalties below this part of the root of the loss are lost in rounding.
-_LEAST_PENALTY = 1e-20
+_LEAST_RELATIVE_PENALTY = 1e-20
 # Steps that are shorter, relative to the point, are rounding.
 _LEAST_STEP = 1e-14
 
@@ -63,7 +63,7 @@ class LassoRefit(GrowingModel):
     ) -> None:
         super().__init__(*given, settings)
         self.alpha, self.tol, self.max_iter = alpha, tol, max_iter
-        if alpha < _LEAST_PENALTY * math.sqrt(self.null_value):
+        if alpha < _LEAST_RELATIVE_PENALTY * math.sqrt(self.null_value):
             raise ValueError(
                 f"alpha={alpha:g} is so small beside the loss of a constant that rounding hides "
                 "it. Raise alpha, or set algorithm='l2', which has no penalty."
@@ -84,10 +84,10 @@ class LassoRefit(GrowingModel):
 
     def add(self, kernel: int) -> Outcome:
         """Add a kernel, and solve."""
-        self._extend(kernel)
+        self._add_kernel(kernel)
         self.set_scores(self._free)
         outcome = self._solve()
-        self._settle()
+        self._store_terms()
         return outcome
 
     def terms(self) -> tuple[np.ndarray, np.ndarray, bool]:
@@ -97,9 +97,9 @@ class LassoRefit(GrowingModel):
     def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
         """Continue from a model."""
         for kernel, block in zip(support, blocks, strict=True):
-            self._extend(kernel)
+            self._add_kernel(kernel)
             self._parts[-1].coef = self._parts[-1].phi.T @ block
-        self._free = self._sum_of(self._coefs)
+        self._free = self._score_coefs(self._coefs)
         self.set_scores(self._free)
 
     def dual_value(self, largest: float) -> float:
@@ -116,7 +116,7 @@ class LassoRefit(GrowingModel):
         """Return the largest score of the chosen kernels."""
         return max((norm(part.phi.T @ self.residual) for part in self._parts), default=0.0)
 
-    def _extend(self, kernel: int) -> None:
+    def _add_kernel(self, kernel: int) -> None:
         """Add a kernel with coefficients of zero."""
         self.support.append(kernel)
         raw, pivots = self.pool.factor(kernel)
@@ -141,7 +141,7 @@ class LassoRefit(GrowingModel):
             self._cross = np.zeros((old + rank, 0))
         self._parts.append(_Part(phi, rotation, pivots, values, np.zeros((rank, self.n_outputs))))
 
-    def _settle(self) -> None:
+    def _store_terms(self) -> None:
         """Set the scores of the terms: a multiple of the residual per kernel, or a table each.
 
         The multiples are those of :eq:`lasso-table`. They differ from the solution by its error
@@ -167,7 +167,7 @@ class LassoRefit(GrowingModel):
                 for part in self._parts
             ]
             self._tables, self._shares = np.stack(tables), np.eye(len(self.support))
-        self.set_scores(self._sum_of(coefs))
+        self.set_scores(self._score_coefs(coefs))
         self.objective = self._compute_objective(coefs)
 
     def _solve(self) -> Outcome:
@@ -179,7 +179,7 @@ class LassoRefit(GrowingModel):
             for part in self._parts:
                 self._solve_block(part)
             self._take_newton_step(sweep > settings.patient_rounds)
-            self.set_scores(self._sum_of(self._coefs))  # without accumulated rounding
+            self.set_scores(self._score_coefs(self._coefs))  # without accumulated rounding
             gap = max(0.0, self._compute_objective(self._coefs) - self.dual_value(self.largest()))
             if gap <= enough:
                 return Outcome(sweep, gap, True)
@@ -247,7 +247,7 @@ class LassoRefit(GrowingModel):
         """
         design = np.concatenate([part.phi for part in active], axis=1)
         above = np.repeat(extra, [part.phi.shape[1] for part in active])
-        bends = self._bends()
+        bends = self._estimate_curvatures()
         if design.shape[1] <= design.shape[0]:
             if self.loss.constant_curvature and self._cross.shape[1]:
                 used = [np.full(part.phi.shape[1], np.any(part.coef)) for part in self._parts]
@@ -272,7 +272,7 @@ class LassoRefit(GrowingModel):
 
         return solve
 
-    def _bends(self) -> np.ndarray:
+    def _estimate_curvatures(self) -> np.ndarray:
         """Estimate the second derivatives of the loss in the scores, one for each sample."""
         if self.loss.constant_curvature:
             return self._bound * self.weight
@@ -297,7 +297,7 @@ class LassoRefit(GrowingModel):
         self.set_scores(scores)
         return False
 
-    def _sum_of(self, coefs: list[np.ndarray]) -> np.ndarray:
+    def _score_coefs(self, coefs: list[np.ndarray]) -> np.ndarray:
         """Return the scores of some coefficients."""
         scores = np.broadcast_to(self.intercept, self.scores.shape).copy()
         for part, coef in zip(self._parts, coefs, strict=True):

@@ -123,10 +123,10 @@ class RidgeRefit(GrowingModel):
 
     def add(self, kernel: int) -> Outcome:
         """Add a kernel to the sum, and solve."""
-        self._extend(kernel)
+        self._add_kernel(kernel)
         if not self.loss.constant_curvature:
             outcome = self._solve()
-            self._settle()
+            self._score_table()
             return outcome
         # Squared errors: one system (:eq:`gomp-system`). The intercept stays the mean of the
         # targets.
@@ -138,7 +138,7 @@ class RidgeRefit(GrowingModel):
             self._dual = solve(matrix, caps, Y)
         except ValueError:  # answered below, together with solutions that rounding has spoiled
             self._dual = np.full_like(self._dual, np.nan)
-        self._settle()
+        self._score_table()
         if not self.objective <= self.null_value * (1.0 + 1e-6):
             raise ValueError(
                 f"alpha={self.alpha:g} is so small beside the sum of the kernels that rounding "
@@ -154,18 +154,18 @@ class RidgeRefit(GrowingModel):
     def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
         """Continue from a model."""
         for kernel in support:
-            self._extend(kernel)
+            self._add_kernel(kernel)
         self.intercept, self._dual = intercept, blocks[0]
-        self._settle()
+        self._score_table()
 
-    def _extend(self, kernel: int) -> None:
+    def _add_kernel(self, kernel: int) -> None:
         self.support.append(kernel)
         if self._by_factors:
             self._Z = np.concatenate([self._Z, self.pool.columns(kernel).T], axis=1)
         else:
             self._K += self.pool.matrix(kernel)
 
-    def _settle(self) -> None:
+    def _score_table(self) -> None:
         """Set the scores of the stored table."""
         A, Z = self._dual, self._Z
         # At the optimum all functions have the coefficients ``A``: their squared norms sum to
@@ -223,9 +223,9 @@ class GradientSteps(GrowingModel):
     def add(self, kernel: int) -> Outcome:
         """Take a step in the direction of a kernel."""
         # ``-K G``: by the factor, two thin products in place of one with the matrix.
-        phi = self._factor(kernel)
+        phi = self._get_factor(kernel)
         change = -(phi @ (phi.T @ self.residual))
-        length = 1.0 / self.loss.smoothness if self.step == "unit" else self._length(change)
+        length = 1.0 / self.loss.smoothness if self.step == "unit" else self._find_length(change)
         self._table = -length * self.residual
         self._last = kernel
         self.set_scores(self.scores + length * change)
@@ -241,18 +241,18 @@ class GradientSteps(GrowingModel):
         """Continue from a model."""
         scores = self.scores
         for kernel, block in zip(support, blocks, strict=True):
-            phi = self._factor(kernel)
+            phi = self._get_factor(kernel)
             scores = scores + phi @ (phi.T @ block)
         self.set_scores(scores)
 
-    def _factor(self, kernel: int) -> np.ndarray:
+    def _get_factor(self, kernel: int) -> np.ndarray:
         """Return the factor of a kernel, which is kept, as a kernel may be chosen again."""
         if kernel not in self._factors:
             self.support.append(kernel)
             self._factors[kernel] = self.pool.columns(kernel).T
         return self._factors[kernel]
 
-    def _length(self, change: np.ndarray) -> float:
+    def _find_length(self, change: np.ndarray) -> float:
         """Return the length of the best step (:eq:`line-step`), by Newton's method with safeguards.
 
         A change whose squares are not finite is first divided by a power of two.

@@ -50,7 +50,7 @@ def respond(images, width, templates, size, down, across, steps, out, begin, sto
     coded = len(steps) > 0
     for chunk in range(begin, stop):
         block, first, count = _load_lanes(images, chunk, templates)
-        blank = _blank(block, width, size, n_rows, n_columns)
+        blank = _find_blanks(block, width, size, n_rows, n_columns)
         response = np.empty(LANES, templates.dtype)
         row_best = np.empty((n_across, LANES), templates.dtype)
         best = np.empty((n_down * n_across, LANES), templates.dtype)
@@ -155,7 +155,7 @@ def _load_lanes(images, chunk, like):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, inline="always")
-def _blank(block, width, size, n_rows, n_columns):  # type: ignore[no-untyped-def]
+def _find_blanks(block, width, size, n_rows, n_columns):  # type: ignore[no-untyped-def]
     """Tell at which positions the patches of all lanes are zero."""
     blank = np.ones((n_rows, n_columns), np.bool_)
     for pixel in range(len(block)):
@@ -222,11 +222,11 @@ def coded_gradient(codes, residual, gradient, begin, stop):  # type: ignore[no-u
                 for i in range(len(row)):
                     values[i] = row[i]
                 for k in range(n_outputs):
-                    gradient[atom, k] += _product(values, residual[k, start:end_of_images])
+                    gradient[atom, k] += _multiply(values, residual[k, start:end_of_images])
 
 
 @njit(nogil=True, fastmath=_PATCH_MATH)
-def _product(values, others):  # type: ignore[no-untyped-def]
+def _multiply(values, others):  # type: ignore[no-untyped-def]
     total = values.dtype.type(0.0)
     for i in range(len(values)):
         total += values[i] * others[i]

@@ -33,12 +33,12 @@ def sample_images(
             count[chosen], _IMAGES_FOR_TEMPLATES, np.random.default_rng(rng.randint(2**31))
         )
         chosen, count = chosen[some], np.ones(len(count))  # weights are in the draw
-    rows = _on_host(X, chosen)
+    rows = _copy_to_host(X, chosen)
     first, which = find_distinct_rows([rows])
     return rows[first], np.bincount(which, count[chosen])
 
 
-def _on_host(X: Array, chosen: np.ndarray) -> np.ndarray:
+def _copy_to_host(X: Array, chosen: np.ndarray) -> np.ndarray:
     """Return some rows on the host, as floats."""
     if is_foreign(X):
         index = follow(chosen, X)
@@ -78,7 +78,7 @@ def learn_templates(
     ndarray of shape (n_found, size, size)
         Of the dtype of ``images``.
     """
-    patches, weight = _draw(images, count, size, _PATCHES_PER_TEMPLATE * n_templates, rng)
+    patches, weight = _draw_patches(images, count, size, _PATCHES_PER_TEMPLATE * n_templates, rng)
     if len(patches) > n_templates:
         patches = cluster_centres(patches, weight, n_templates, rng)
     # Means of vectors of length one are shorter: the centres get the form :eq:`patch-template`
@@ -91,7 +91,7 @@ def learn_templates(
     return found.reshape(-1, size, size)
 
 
-def _draw(
+def _draw_patches(
     images: np.ndarray,
     count: np.ndarray,
     size: int,
