@@ -28,7 +28,7 @@ from mixnorm.pools.scorers import ColumnScorer, Scorer
 SCALES = ("std", "max")
 # Second derivatives count as at least this share of what the mean curvature of all rows gives: a
 # column that varies only where the model is certain could otherwise promise any gain.
-_LEAST_BEND_SHARE = 0.01
+_LEAST_BEND = 0.01
 # Columns that a prepared pool keeps; beside a table of 500 columns that is little.
 _COLUMNS_TO_KEEP = 16
 
@@ -347,7 +347,7 @@ class PreparedColumns(PreparedPool):
         spread = xp.asarray(self._statistics.deviation / self._divisors, device=device)
         lacking = spread * spread - seen
         lacking = xp.where(lacking > 0.0, lacking, xp.zeros_like(lacking))
-        return bend + (lacking + _LEAST_BEND_SHARE * spread * spread)[:, None] * total
+        return bend + (lacking + _LEAST_BEND * spread * spread)[:, None] * total
 
 
 def scale_name(scale: bool | str) -> str:

@@ -232,12 +232,15 @@ class Run:
             rows, offset = self.columns(atom)
             support.append(atom, rows, done.weights[row : row + rows.shape[0], :], offset)
             row += rows.shape[0]
+        # Each round may have a penalty of its own. Intercepts are stored for columns that are not
+        # centred, which the support's are.
         support.set_alpha(done.alpha)
         support.start_from(done.intercept)
         return support
 
     def make_empty(self) -> Support:
         """Return a support without atoms, with memory of its own and the present penalty."""
+        # Memory of its own, as a trial and the present support both go on to grow.
         support = self._empty.branch(own_room=True)
         support.set_alpha(self.support.problem.alpha)
         return support
@@ -265,6 +268,7 @@ class Run:
     def continue_path(self, start: Path) -> None:
         """Take over the rounds of another path."""
         rounds, limits = start.first(self.plan.n_atoms).rounds, self.plan.limits
+        # Limits may be tighter than when the path was made.
         if not limits.allowance(self.plan.pool, rounds[-1].support).is_kept():
             raise ValueError(
                 f"The path to continue reads or costs more than max_inputs={limits.inputs} and "
@@ -360,6 +364,8 @@ def _swap_atom(
     costs = support.removal_costs()
     newest = next(reversed(support.blocks))
     cheapest = min((atom for atom in costs if atom != newest), key=costs.__getitem__)
+    # Refitted before the choice, which goes by the residual of the model without the atom. The old
+    # atom is excluded too, or it would often come straight back.
     trial = support.without(cheapest)
     trial.correct(*tolerance)
     choices = choose(

@@ -74,6 +74,7 @@ def _compute_best_alpha(support: Support, n_rows: float) -> float:
     if not size > 0.0:  # all weights are zero, as under an infinite penalty
         return _LARGEST_ALPHA
     determined = support.count_determined()
+    # Many determined weights or much noise call for more penalty, large weights for less.
     found = determined * _estimate_noise(support, n_rows, determined) / size
     if not math.isfinite(found):
         return problem.alpha

@@ -50,6 +50,7 @@ def tune(run: Run, sweeps: int) -> None:
     """
     if not run.path.rounds or not sweeps:
         return
+    # Beyond the requested size there may be models that the path does not return.
     if run.plan.furthest > run.plan.n_atoms:  # a backward pass has changed models of all sizes
         run.path = run.requested_path()
         run.support = run.load(run.path.rounds)
@@ -99,7 +100,7 @@ def _take_sweep(
 def _replace_atoms(run: Run, moved: list[tuple[Any, float]], before: list[Any]) -> Support:
     """Return a support with the adjusted atoms in place of those before, and their weights."""
     support, trial = run.support, run.make_empty()
-    trial.forget_curvature()
+    trial.forget_curvature()  # that of the empty model would be extended atom by atom
     for (atom, ratio), old in zip(moved, before, strict=True):
         rows, offset = trial.centre(run.plan.pool.columns(atom))
         trial.append(atom, rows, support.weights[support.blocks[old], :] * ratio, offset)

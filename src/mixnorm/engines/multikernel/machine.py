@@ -207,6 +207,7 @@ class Machine:
             F = score_duals(self.grams.combine(weights, dtype=dtype), A)
         else:
             X, kernel_of = self.grams.columns()
+            # In the precision of the columns: a mixed product would copy all of them.
             sums = (X.T @ A.astype(X.dtype)).T * weights[kernel_of].astype(X.dtype)
             F = _score_features(X, sums)
         return self.target.loss(F)
@@ -230,6 +231,7 @@ class MatrixMachine(Machine):
         super().__init__(grams, target, settings)
         self._dtype = np.float64 if len(target) <= _DOUBLE_ROWS else grams.dtype
         self._memory = AscentMemory()
+        #: The last weights with their sum of kernels: with fixed weights it is made only once.
         self._last: tuple[np.ndarray, np.ndarray] | None = None
 
     def solve(self, weights: np.ndarray, target: float) -> float:
@@ -308,7 +310,7 @@ class FactorMachine(Machine):
         super().__init__(grams, target, settings)
         self.features, self.kernel_of = grams.columns()
         self._memory = AscentMemory()
-        self._random = np.random.default_rng(0)
+        self._random = np.random.default_rng(0)  # of the order of rows: the same fit every time
 
     def solve(self, weights: np.ndarray, target: float) -> float:
         """Continue until the gap is at most ``target``."""
@@ -450,6 +452,7 @@ class RidgeMachine(Machine):
             return 0.0
         X, kernel_of = self.grams.columns()
         roots = np.sqrt(np.asarray(weights)[kernel_of])
+        # Columns times the roots of their weights are a factor of the weighted sum of kernels.
         used = np.flatnonzero(roots > 0.0)
         Z = X[:, used].astype(np.float64) * roots[used]
         self.A = solve_feature_ridge(Z, given.caps, given.Y)

@@ -154,6 +154,8 @@ def improve_row(scores, duals, y, cap, squared, curvature, V, out):  # type: ign
     if not curvature > 0.0:
         solve_flat_row(scores, y, cap, squared, out)
         return
+    # The dual value is a parabola of the row, with the same curvature in every direction: its best
+    # row is the projection of the free maximum.
     for k in range(scores.shape[0]):
         V[k] = duals[k] - scores[k] / curvature
     V[y] += 1.0 / curvature
@@ -259,9 +261,9 @@ def sweep_factors(X, weights, squares, U, rest, A, labels, caps, squared, order,
     updates = 0
     for i in order:
         for k in range(n_classes):
-            scores[k] = rest[k, i] + dot(U[k], X[i])
+            scores[k] = rest[k, i] + dot(U[k], X[i])  # costs a row of columns, not one of rows
         gap = compute_row_gap(scores, A[i], labels[i], caps[i], squared)
-        if gap <= threshold:
+        if gap <= threshold:  # earlier rows of the sweep may have closed it
             continue
         improve_row(scores, A[i], labels[i], caps[i], squared, squares[i], V, new)
         updates += 1
@@ -319,7 +321,7 @@ def find_directions(A, labels, caps, squared, sigma, rows, basis):  # type: igno
         square = 0.0  # of the part before the j-th entry of the vector that is left out
         for j in range(1, count):
             before = own if free[j - 1] == labels[i] else 1.0
-            square += before * before
+            square += before * before  # the squares of the first j parts
             last = own if free[j] == labels[i] else 1.0
             size = 1.0 / np.sqrt(square * (square + last * last))
             for u in range(j):

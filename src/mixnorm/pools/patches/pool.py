@@ -152,6 +152,7 @@ class Patches(Pool):
             return replace(self, shape=shape, templates=_freeze(self.template_sets()))
         for size in self._list_sizes():
             _check_fit(size, shape)
+        # One generator for all sizes, in their order: templates do not depend on the masks.
         rng = check_random_state(random_state)
         rows, count = sample_images(X, None if weight is None else to_numpy(weight), rng)
         images = rows.reshape(-1, *shape)
@@ -257,6 +258,7 @@ class Patches(Pool):
         top, bottom, left, right = scale.window(atom[1])
         down, across = scale.weights(atom[1])
         picture = np.zeros(shape)
+        # Positions are upper left corners of patches; they are shown where the middle is.
         middle = scale.size // 2
         rows = slice(top + middle, bottom + middle)
         picture[rows, left + middle : right + middle] = down[:, None] * across
@@ -372,6 +374,8 @@ def _check_pixels(X: Array) -> None:
         return
     largest = max(abs(float(xp.min(X))), abs(float(xp.max(X))))
     limit = float(np.finfo(np.float64 if is_double(working_dtype(X)) else np.float32).max)
+    # A response is a product of a patch with a template of length one; sums of squares of pixels
+    # must be finite.
     if largest > limit**0.5:
         raise ValueError(
             f"X has pixels as large as {largest:.3g}, whose products overflow; divide the images "
