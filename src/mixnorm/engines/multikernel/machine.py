@@ -355,13 +355,14 @@ class FactorMachine(Machine):
         ``columns`` are the first five arguments of ``sweep_factors``.
         """
         given = self.target
+        Z, column_weights, squares, U, rest = columns
         for _ in range(self.settings.sweeps):
             self._random.shuffle(order)
             updates = 0
-            for some in chunks(len(order), 2 * columns[3].size):
+            for some in chunks(len(order), 2 * U.size):
                 updates += jit.sweep_factors(
-                    *columns, self.A, given.labels, given.caps, given.squared, order[some],
-                    threshold,
+                    Z, column_weights, squares, U, rest, self.A, given.labels, given.caps,
+                    given.squared, order[some], threshold,
                 )  # fmt: skip
             if updates < self.settings.few_changes * len(order):
                 break

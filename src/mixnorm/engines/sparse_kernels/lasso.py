@@ -61,7 +61,8 @@ class LassoRefit(GrowingModel):
         max_iter: int,
         settings: SparseKernelSettings = DEFAULT_SETTINGS,
     ) -> None:
-        super().__init__(*given, settings)
+        super().__init__(*given)
+        self.settings = settings
         self.alpha, self.tol, self.max_iter = alpha, tol, max_iter
         if alpha < _LEAST_RELATIVE_PENALTY * math.sqrt(self.null_value):
             raise ValueError(

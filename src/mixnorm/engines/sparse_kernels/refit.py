@@ -39,6 +39,8 @@ class GrowingModel:
 
     #: The rule by which a pool scores kernels.
     rule: str
+    #: Numbers that shape the refit.
+    settings: SparseKernelSettings = DEFAULT_SETTINGS
     #: Whether a kernel may be chosen again.
     repeats = False
     #: Whether the largest score of all kernels gives a duality gap.
@@ -51,9 +53,7 @@ class GrowingModel:
         target: Any,
         weight: np.ndarray,
         n_outputs: int,
-        settings: SparseKernelSettings = DEFAULT_SETTINGS,
     ) -> None:
-        self.settings = settings
         self.pool, self.target, self.weight = pool, target, weight
         self.loss: Any = loss
         self.n_outputs = n_outputs
@@ -113,7 +113,8 @@ class RidgeRefit(GrowingModel):
         max_iter: int,
         settings: SparseKernelSettings = DEFAULT_SETTINGS,
     ) -> None:
-        super().__init__(*given, settings)
+        super().__init__(*given)
+        self.settings = settings
         self.alpha, self.tol, self.max_iter = alpha, tol, max_iter
         n = len(self.weight)
         self._by_factors = self.pool.grams.factors is not None
@@ -216,7 +217,8 @@ class GradientSteps(GrowingModel):
     def __init__(
         self, *given: Any, step: str, settings: SparseKernelSettings = DEFAULT_SETTINGS
     ) -> None:
-        super().__init__(*given, settings)
+        super().__init__(*given)
+        self.settings = settings
         self.step = step
         self._factors: dict[int, np.ndarray] = {}
 
