@@ -60,7 +60,7 @@ def defined_in_several(kind):
 def private_constants(tree):
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        for target in targets:
+        for target in [one for part in targets for one in getattr(part, "elts", [part])]:
             if isinstance(target, ast.Name) and re.match("_[A-Z]", target.id):
                 yield target.id
 
