@@ -18,9 +18,6 @@ _LOSSES_AND_NORMS: dict[str, str] = {
 }
 
 _POOLS: dict[str, str] = {
-    "pools/patches/patches_jit.py::_blank::x - size + 1 -> (x - size - 1)": (
-        "patches that are all zero are computed at two more positions, and have response zero"
-    ),
     "pools/patches/pool.py::_check_pixels::largest > limit**0.5 -> (largest >= limit ** 0.5)": (
         "one float more is refused, of some that the guard need not refuse or accept sharply"
     ),

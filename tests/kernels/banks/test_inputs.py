@@ -125,7 +125,7 @@ def test_new_frames_go_by_name(frame):
 BAD = [
     ([["height"]], ValueError, "entry 0 of columns chooses the unknown column 'height'; the col"),
     (["height"], ValueError, "unknown column 'height'"),
-    ([[7]], ValueError, "chooses column 7, but there are 5; positions run from 0 to 4"),
+    ([[5]], ValueError, "chooses column 5, but there are 5; positions run from 0 to 4"),
     ([-6], ValueError, "chooses column -6"),
     ([[]], ValueError, "entry 0 of columns has no columns"),
     ([slice(3, 3)], ValueError, "has no columns"),

@@ -2,8 +2,15 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from mixnorm.kernels import FunctionKernel, GaussianKernel, LaplacianKernel, LinearKernel
+from mixnorm.kernels import (
+    ChiSquaredKernel,
+    FunctionKernel,
+    GaussianKernel,
+    LaplacianKernel,
+    LinearKernel,
+)
 from mixnorm.kernels.functions.evaluate import Evaluator
 from mixnorm.kernels.functions.metrics import Points
 
@@ -83,9 +90,18 @@ def test_halves_of_functions_are_symmetric(X):
     np.testing.assert_allclose(block, X @ X.T, atol=1e-8)
 
 
-def test_a_training_row_has_no_distance_from_itself(X):
-    """Not even by rounding, whichever rows are compared."""
-    evaluator, side = made(1e6 + X[:20])
-    some = [7, 3, 19]
-    for rows, m, block in evaluator.blocks(side.part(np.array(some)), side, [0, 3]):
-        assert block[np.arange(3), some[rows]].tolist() == [SCALES[m]] * 3
+SAME = [GaussianKernel(1.0), LaplacianKernel(2.0), ChiSquaredKernel(0.1)]
+
+
+@pytest.mark.parametrize("kernel", SAME)
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e6])
+def test_a_row_has_no_distance_from_itself(X, kernel, dense, size):
+    """Not even by rounding, whichever rows it is compared with."""
+    X = size * np.abs(np.concatenate([X[:20], np.zeros((1, 5))]))
+    X += size if dense else 0.0
+    points = Points(X, X.mean(axis=0)) if dense else Points(sparse.csr_array(X))
+    one = Evaluator([kernel], ["one"], [0], np.ones(1), False, np.dtype(np.float64))
+    side, some = one.side({0: points}, len(X), [0]), np.array([7, 3, 20])
+    for rows, _, block in one.blocks(side.part(some), side, [0]):
+        assert block[np.arange(3), some[rows]].tolist() == [1.0] * 3

@@ -147,6 +147,7 @@ def test_rectangular():
     stack = KernelStack(np.ones((2, 3, 5)))
     stack.check(square=False)
     assert not stack.symmetric
+    assert stack.n_samples == 3
     stack.matrices[1][2, 4] = np.nan
     with pytest.raises(ValueError, match="kernel 1 has nan in row 2, column 4"):
         stack.check(square=False)

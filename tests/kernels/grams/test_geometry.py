@@ -30,6 +30,13 @@ def test_orthogonal_kernels():
     assert 1.0 - larger.rate == pytest.approx(1.0 / (8.0 * (high / 4.0 * 3.0) ** 2))
 
 
+def test_one_direction():
+    """Gamma is one over the only eigenvalue, from below and above."""
+    found = kernel_geometry([np.full((4, 1), 3.0)])
+    assert found.largest == pytest.approx(9.0)
+    assert found.gamma == pytest.approx((1.0 / 9.0, 1.0 / 9.0))
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_gamma_is_between(seed):
     """No vectors break the inequality with the upper estimate, some reach the lower one."""
