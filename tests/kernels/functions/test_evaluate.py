@@ -28,7 +28,7 @@ def made(X, unit=False, scales=SCALES, dtype=np.float64):
     names = [str(kernel) for kernel in KERNELS]
     evaluator = Evaluator(KERNELS, names, GROUPS, scales, unit, np.dtype(dtype))
     points = {0: Points(X), 1: Points(X[:, :2])}
-    return evaluator, evaluator.side(points, len(X), range(4), np.arange(len(X)))
+    return evaluator, evaluator.side(points, len(X), range(4))
 
 
 def matrices(X, unit=False):

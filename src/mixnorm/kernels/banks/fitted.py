@@ -431,17 +431,17 @@ class FittedBank:
 
     @cached_property
     def _side(self) -> Side:
-        return self._make_side(self.rows, np.arange(self.n_samples))
+        return self._make_side(self.rows)
 
     @cached_property
     def _landmark_side(self) -> Side:
-        return self._make_side(self.landmarks, None)
+        return self._make_side(self.landmarks)
 
-    def _make_side(self, groups: list[Packed], index: np.ndarray | None) -> Side:
+    def _make_side(self, groups: list[Packed]) -> Side:
         rows = map(unpack, groups)
         points = dict(enumerate(map(Points, rows, self.centres)))
         n_rows = shape_of(groups[0])[0]
-        return self._evaluator.side(points, n_rows, range(self.n_kernels), index)
+        return self._evaluator.side(points, n_rows, range(self.n_kernels))
 
     def _side_of(self, X: MatrixLike, which: Sequence[int]) -> Side:
         """Return new rows, prepared for the kernels in ``which``."""

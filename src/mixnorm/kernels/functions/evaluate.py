@@ -35,14 +35,11 @@ class Side:
         Number of rows.
     roots : dict of int to array
         By kernel, the factor of each row that makes the kernel of the row and itself 1.
-    index : array of int, optional
-        The numbers of the rows among the training rows; None for new rows.
     """
 
     points: dict[int, Points]
     n_rows: int
     roots: dict[int, np.ndarray]
-    index: np.ndarray | None = None
 
     def restrict(self, groups: Collection[int], which: Which) -> Side:
         """Return the same rows, with the data of some kernels and some groups only."""
@@ -50,7 +47,6 @@ class Side:
             {group: self.points[group] for group in groups},
             self.n_rows,
             {m: self.roots[m] for m in which if m in self.roots},
-            self.index,
         )
 
     def part(self, some: slice | np.ndarray) -> Side:
@@ -60,7 +56,6 @@ class Side:
             {group: points.part(some) for group, points in self.points.items()},
             len(places),
             {m: roots[some] for m, roots in self.roots.items()},
-            None if self.index is None else self.index[some],
         )
 
 
@@ -91,9 +86,7 @@ class Evaluator:
     unit: bool
     dtype: np.dtype[Any]
 
-    def side(
-        self, points: dict[int, Points], n_rows: int, which: Which, index: np.ndarray | None = None
-    ) -> Side:
+    def side(self, points: dict[int, Points], n_rows: int, which: Which) -> Side:
         """Return rows ready for the kernels in ``which``."""
         roots = {}
         for m in which:
@@ -105,7 +98,7 @@ class Evaluator:
                 diagonal = np.asarray(self.kernels[m].diagonal(rows.X), dtype=np.float64)
                 positive = np.where(diagonal > 0.0, diagonal, np.inf)
                 roots[m] = 1.0 / np.sqrt(positive)  # zero for rows that are zero
-        return Side(points, n_rows, roots, index)
+        return Side(points, n_rows, roots)
 
     def diagonals(self, side: Side, which: Which) -> np.ndarray:
         """Return the kernels of each row and itself: ``(len(which), n_rows)``, in float64."""
@@ -136,7 +129,7 @@ class Evaluator:
             Whether both sides are the same. Then only the columns from the first row of the block
             on are computed, and the square with which they begin is symmetric.
         """
-        if right.n_rows == 0:
+        if right.n_rows == 0 or len(which) == 0:
             return
         plan = self.plan(which)
         groups = {group for group, _ in plan}
@@ -170,8 +163,6 @@ class Evaluator:
         left, right = P.points[group], Q.points[group]
         # Metrics are computed in double precision, because differences of squares cancel.
         wide = compute_metric(metric, left, right, upper) if metric is not None else None
-        if wide is not None and not upper and metric != "dot":
-            _remove_rounding(wide, P.index, Q.index)
         narrow = None
         if wide is not None and not _out_of_range(wide, self.dtype):
             # Elementwise functions are faster in float32, where the range of the numbers
@@ -222,19 +213,6 @@ def _is_extreme(factor: np.ndarray) -> bool:
     """Whether a factor is so large or so small that kernels may leave the range of a dtype."""
     largest = float(np.max(factor, initial=0.0))
     return largest > 0.0 and not 1.0 / _EXTREME_FACTOR < largest < _EXTREME_FACTOR
-
-
-def _remove_rounding(D: np.ndarray, left: np.ndarray | None, right: np.ndarray | None) -> None:
-    """Set the distances of training rows from themselves to zero."""
-    if left is None or right is None or D.size == 0:
-        return
-    # Both sides know the numbers of their rows among the training rows; equal numbers are equal
-    # rows, whose distance is zero but for rounding.
-    order = np.argsort(right, kind="stable")
-    found = np.searchsorted(right, left, sorter=order)
-    found = order[np.minimum(found, len(order) - 1)]
-    same = np.flatnonzero(right[found] == left)
-    D[same, found[same]] = 0.0
 
 
 def block_entries(memory: int, n_columns: int) -> int:
