@@ -18,6 +18,10 @@ _LOSSES_AND_NORMS: dict[str, str] = {
 }
 
 _POOLS: dict[str, str] = {
+    (
+        "pools/patches/patches_jit.py::respond_few::starts[atom] + size * size -> "
+        "(starts[atom] - size * size)"
+    ): "only the start of the slice counts: the loops know the size of a template",
     "pools/patches/pool.py::_check_pixels::largest > limit**0.5 -> (largest >= limit ** 0.5)": (
         "one float more is refused, of some that the guard need not refuse or accept sharply"
     ),
