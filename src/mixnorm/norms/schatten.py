@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mixnorm._array import Array, device_of, epsilon, namespace
+from mixnorm._array import Array, device_of, epsilon, float_limits, namespace
 from mixnorm._params import Parameters
 from mixnorm.norms.ability import ability
 from mixnorm.norms.ball import project_magnitudes
@@ -133,7 +133,7 @@ class Spectral(Parameters):
             return (left * values) @ right
         # Singular values may overflow, but entries do not, except by rounding.
         left, values, right = self.prox_factors(A, check_level(tau, "tau", W) / unit)
-        return clip((left * values) @ right, float(namespace(W).finfo(W.dtype).max) / unit) * unit
+        return clip((left * values) @ right, float_limits(W).max / unit) * unit
 
     @ability(_has_prox, _PROXIMAL_SCHATTEN_NORMS)
     def project(self, W: Array, radius: float) -> Any:
