@@ -42,12 +42,13 @@ HOSTILE = [
 
 
 def places(node, here=()):
-    """Yield where every part of a document is."""
-    parts = node.items() if isinstance(node, dict) else enumerate(node)
-    for key, part in parts:
-        yield (*here, key)
+    """Return where every part of a document is."""
+    found = []
+    for key, part in node.items() if isinstance(node, dict) else enumerate(node):
+        found.append((*here, key))
         if isinstance(part, (dict, list)):
-            yield from places(part, (*here, key))
+            found += places(part, found[-1])
+    return found
 
 
 def at(document, place):
@@ -58,7 +59,7 @@ def at(document, place):
 
 def mutation(tools, document, rng):
     """Return an edit: something replaced, dropped, taken from elsewhere, renamed or multiplied."""
-    everywhere = list(places(document))
+    everywhere = places(document)
     place = rng.choice(everywhere)
     value = at(document, place)
     kind = rng.randrange(6)
