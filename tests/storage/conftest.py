@@ -54,15 +54,13 @@ def forged(document, raw=b""):
 
 
 def edited(document, *edits):
-    """Return a document in which places have other content, or are gone.
-
-    Only what leads to these places is copied: copies of whole documents take most of the time.
-    """
+    """Return a copy of a document in which places have other content, or are gone."""
+    document = copy.deepcopy(document)
     for place, value in edits:
         *way, last = place
-        document = part = copy.copy(document)
+        part = document
         for step in way:
-            part[step] = part = copy.copy(part[step])
+            part = part[step]
         if value == GONE:
             del part[last]
         else:
