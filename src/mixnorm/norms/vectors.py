@@ -129,7 +129,7 @@ def divide_or_zero(number: float | Array, v: Array) -> Any:
     positive = v > 0.0
     if is_numpy(v) and np.all(positive):
         with np.errstate(over="ignore"):
-            return np.divide(number, v)
+            return number / v
     with np.errstate(over="ignore"):
         found = number / xp.where(positive, v, xp.ones_like(v))
     return xp.where(positive, found, xp.zeros_like(v))
