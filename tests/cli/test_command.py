@@ -10,13 +10,9 @@ from mixnorm.cli.arguments.parser import SHELLS
 
 
 def run(*words, code=None, **options):
-    command = [sys.executable, "-m", "mixnorm", *words] if code is None else [sys.executable, "-c"]
+    start = ["-m", "mixnorm"] if code is None else ["-c", code]
     return subprocess.run(
-        [*command, *([code] if code else [])],
-        check=False,
-        capture_output=True,
-        text=True,
-        **options,
+        [sys.executable, *start, *words], check=False, capture_output=True, text=True, **options
     )
 
 
@@ -60,7 +56,7 @@ def test_bash_takes_the_completion(mixnorm, tmp_path):
     assert checked.returncode == 0
 
 
-# Runs commands without a package each. In one process, that of the later ones was never imported.
+# Runs commands without a package each, which no earlier one has imported.
 MISSING = """
 import contextlib, io, json, sys
 from mixnorm.cli import main
@@ -75,8 +71,8 @@ class Missing:
 
 sys.meta_path.insert(0, Missing)
 found = {}
-for Missing.package in ("rich", "pandas", "pyarrow", "shtab"):
-    assert Missing.package not in sys.modules
+for Missing.package in sys.argv[1:]:
+    assert Missing.package not in sys.modules, Missing.package
     words = ["fit", "table.csv", "--target", "b", "--json"]
     words = ["completion", "bash"] if Missing.package == "shtab" else words
     out, err = io.StringIO(), io.StringIO()
@@ -87,11 +83,14 @@ print(json.dumps(found))
 """
 
 
-def test_packages_that_are_missing(tmp_path):
+@pytest.mark.parametrize("packages", [["rich", "pyarrow", "shtab"], ["pandas"]], ids=str)
+def test_packages_that_are_missing(tmp_path, packages):
     (tmp_path / "table.csv").write_text("a,b\n" + "1,x\n2,y\n" * 20)
-    done = run(code=MISSING, cwd=tmp_path)
+    done = run(*packages, code=MISSING, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    for package, (code, out, err) in json.loads(done.stdout).items():
+    found = json.loads(done.stdout)
+    assert list(found) == packages
+    for package, (code, out, err) in found.items():
         assert code == 1
         assert package in err
         assert 'pip install "mixnorm[cli]"' in err
