@@ -155,7 +155,7 @@ def test_markup_in_names_is_only_text(mixnorm, tmp_path):
     assert "[red]x[/red]" in found.out
 
 
-def test_demo(mixnorm, tmp_path):
+def test_demo(mixnorm, tmp_path, monkeypatch):
     found = mixnorm("demo")
     assert found.code == 0
     folder = tmp_path / "mixnorm-demo"
@@ -163,6 +163,7 @@ def test_demo(mixnorm, tmp_path):
     assert {path.name for path in folder.iterdir()} == names
     assert "$ mixnorm fit mixnorm-demo/digits.csv --target digit --features 20" in found.out
     assert found.out.count("·") == 64 - 20
+    monkeypatch.setattr("mixnorm.cli.demo._NUMBER_OF_PIXELS", 2)
     told = mixnorm("demo", "--output", "other", "--json", "-q").json
     assert set(told) == {"folder", "files", "fit", "predict"}
     assert (tmp_path / "other").is_dir()
