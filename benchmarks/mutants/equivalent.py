@@ -1,6 +1,6 @@
-"""Mutants that change nothing a caller could see, each with the reason.
+"""Mutants that no caller could notice, each with the reason.
 
-They are left out of the count. A key is a file, a function, and the change.
+They are not counted. A key is a file, a function, and the change.
 """
 
 _PROXIMAL: dict[str, str] = {}

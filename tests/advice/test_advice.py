@@ -26,7 +26,7 @@ one_cut = pytest.mark.usefixtures("_one_cut")
 @pytest.fixture
 def _one_cut(monkeypatch):
     """Cut few rows into folds once, where the reliability of the choice is not the point."""
-    monkeypatch.setattr(compare, "_MOST_CUTS", 1)
+    monkeypatch.setattr(compare, "_COMPARISON", compare.ComparisonSettings(most_cuts=1))
 
 
 @pytest.fixture(scope="module")

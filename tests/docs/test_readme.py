@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from mixnorm.advice import compare
+
 README = Path(__file__).parents[2] / "README.md"
 
 
@@ -16,7 +18,7 @@ def test_readme_starts_with_the_two_commands():
 
 
 def test_readme_example_runs(monkeypatch):
-    monkeypatch.setattr("mixnorm.advice.compare._MOST_CUTS", 1)
+    monkeypatch.setattr(compare, "_COMPARISON", compare.ComparisonSettings(most_cuts=1))
     blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.M | re.S)
     assert blocks, "the README should show how the package is used"
     names: dict[str, object] = {}

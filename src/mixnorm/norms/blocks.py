@@ -115,14 +115,18 @@ class LabelledBlocks(Blocks):
 
     def __init__(self, labels: np.ndarray, shape: tuple[int, ...], like: Array) -> None:
         self._shape, self._by_rows = shape, labels.ndim == 1
+        # Labels may be any whole numbers; from here on blocks are numbered from zero.
         _, block, sizes = np.unique(labels.ravel(), return_inverse=True, return_counts=True)
         self.n_blocks = len(sizes)
         # The parts hold the blocks by size class, then by label.
+        # Blocks whose sizes have the same number of binary digits share a matrix: its rows are at
+        # most twice as long as the shortest block.
         bits = np.ceil(np.log2(sizes)).astype(np.int64)
         order = np.argsort(bits, kind="stable")
         rank = np.empty(len(sizes), np.int64)
         rank[order] = np.arange(len(sizes))
         block, sizes, bits = rank[block], sizes[order], bits[order]
+        # The entries by block; the stable sort keeps those of a block in the order of the matrix.
         members = np.argsort(block, kind="stable")
         within = np.arange(len(members)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         xp, device = namespace(like), device_of(like)
@@ -208,7 +212,9 @@ class BlockCache:
         if groups is None or isinstance(groups, str):
             return build_plain_blocks(groups, shape)
         if self._groups is not groups or not groups_are_equal(self._copy, groups):
+            # The copy shows whether the user has changed the labels in place since they were read.
             self._groups, self._copy, self._known = groups, copy.deepcopy(groups), {}
+        # Index arrays live in the namespace and on the device of the data.
         key = (shape, namespace(W), device_of(W))
         if key not in self._known:
             self._known[key] = LabelledBlocks(check_labels(groups, shape), shape, W)

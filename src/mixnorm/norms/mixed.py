@@ -58,9 +58,9 @@ class MixedNorm(Parameters):
 
     .. math:: \|W\|_{r,p} = \Bigl(\sum_b \|W_b\|_r^p\Bigr)^{1/p}
 
-    Blocks are the rows of ``W``, one per feature, unless ``groups`` says otherwise. ``inner=2,
-    outer=1`` sets whole rows to zero, and so does ``inner=inf, outer=1``; ``inner=1, outer=1`` sets
-    single entries to zero.
+    It is the penalty or the ball of :eq:`penalty-and-ball`. Blocks are the rows of ``W``, one per
+    feature, unless ``groups`` says otherwise. ``inner=2, outer=1`` sets whole rows to zero, and so
+    does ``inner=inf, outer=1``; ``inner=1, outer=1`` sets single entries to zero.
 
     Parameters
     ----------
@@ -169,16 +169,23 @@ class MixedNorm(Parameters):
 
     @ability(_has_prox, _PROXIMAL_MIXED_NORMS)
     def prox(self, W: Array, tau: float) -> Any:
-        """Return the minimiser of ``tau * value(X) + ||X - W||^2 / 2``."""
+        """Return the minimiser of ``tau * value(X) + ||X - W||^2 / 2``.
+
+        See :eq:`block-prox`, :eq:`moreau` and, for ``inner=inf``, :eq:`common-cut`.
+        """
         blocks, tau, xp = self._blocks(W), check_level(tau, "tau", W), namespace(W)
         if math.prod(W.shape) == 0:
             return xp.asarray(W, copy=True)
         if self.outer == math.inf:
+            # The prox of a norm with outer=inf would be a search for a level; the projection on the
+            # dual ball already is one (:eq:`moreau`).
             return W - self.dual_norm().project(W, tau)  # Moreau
         if self.inner == self.outer == 1:
             return vectors.soft_threshold(W, tau)
         if self.inner == math.inf:
             size = vectors.max_magnitude(W)
+            # A sum of a whole block of the largest entries must not overflow; the factor 4 is for
+            # rounding.
             large = float(xp.finfo(W.dtype).max) / (4 * math.prod(W.shape)) < size < math.inf
             # The unit keeps the sums of a block from overflow.
             unit = vectors.power_of_two_below(size) if large else 1.0
@@ -189,6 +196,8 @@ class MixedNorm(Parameters):
             size = self.value(W)
             return W * (max(0.0, 1.0 - tau / size) if size > 0.0 else 1.0)
         norms, unit = block_norms(blocks, W, 2.0)
+        # Both norms and tau are in units of ``unit``, whose quotient is the same. A block of zeros
+        # gets the factor one, and stays zero without a division by zero.
         factors = 1.0 - vectors.divide_or_zero(tau / unit, norms)
         return W * blocks.broadcast(xp.maximum(factors, xp.zeros_like(factors)))
 
@@ -199,6 +208,8 @@ class MixedNorm(Parameters):
         A point that meets this to rounding comes back as it is.
         """
         value, radius, xp = self.value(W), check_level(radius, "radius", W), namespace(W)
+        # Projecting a point on the boundary again would move it by rounding, and solvers that
+        # compare iterates would never see them agree.
         if value <= radius * (1.0 + 16.0 * epsilon(W)):
             return xp.asarray(W, copy=True)
         size = vectors.max_magnitude(W) if not math.isfinite(value) else 0.0
@@ -207,6 +218,7 @@ class MixedNorm(Parameters):
         if radius == 0.0:
             return xp.zeros_like(W)
         if size > 0.0:  # the entries are finite, and their norm is not
+            # A projection commutes with scaling, and a power of two changes no digit.
             unit = vectors.power_of_two_below(size)
             return self.project(W / unit, radius / unit) * unit
         if not _LEAST_SAFE_VALUE < value < _LARGEST_SAFE_VALUE:
@@ -222,6 +234,7 @@ class MixedNorm(Parameters):
         if self.inner == self.outer == 2:
             return W * (radius / self.value(W))
         if self.inner == self.outer:
+            # inner = outer = 1: the projection of the magnitudes, with the old signs.
             return vectors.copy_signs(
                 blocks.broadcast(project_magnitudes(xp.reshape(xp.abs(W), (-1,)), radius)), W
             )
@@ -233,8 +246,12 @@ class MixedNorm(Parameters):
             W = vectors.soft_threshold(W, blocks.broadcast(cuts))
         norms, unit = block_norms(blocks, W, float(self.inner))
         sizes = radius / unit
+        # Projecting the norms of the blocks and keeping their directions is the projection, because
+        # a block is nearest to a ball of another radius along its own direction.
         if self.outer == 1:
             sizes = project_magnitudes(xp.asarray(norms, copy=True), sizes)
+        # With outer=inf every block has the same ball. Factors are at most one: rounding must not
+        # enlarge.
         factors = vectors.divide_or_zero(sizes, norms)
         return W * blocks.broadcast(xp.minimum(factors, xp.ones_like(factors)))
 
@@ -250,7 +267,7 @@ class MixedNorm(Parameters):
 
     @ability(_is_strongly_convex, _CONVEX_MIXED_NORMS)
     def mirror(self, theta: Array) -> Any:
-        """Return the gradient of half the squared dual norm."""
+        """Return the gradient of half the squared dual norm (:eq:`mirror-columns`)."""
         point, size, unit = self._find_aligned(theta, float(self.inner), float(self.outer))
         return vectors.rescale(point * size, unit)
 
@@ -263,7 +280,10 @@ class MixedNorm(Parameters):
 
     @ability(_is_strongly_convex, _CONVEX_MIXED_NORMS)
     def strong_convexity(self) -> float:
-        """Return the constant of half the squared norm with respect to the norm itself."""
+        """Return the constant of half the squared norm with respect to the norm itself.
+
+        It is the outer exponent minus one (:eq:`bound-curvature`).
+        """
         self.check()
         return float(self.outer) - 1.0
 
@@ -272,7 +292,7 @@ class MixedNorm(Parameters):
         r"""Return the strongly convex norm to use in place of this one, on arrays of a shape.
 
         Its outer exponent is :math:`q = p/(p - 1)` with :math:`p = \max(2, \ln D)`, and :math:`D`
-        the number of blocks, or of entries where ``inner`` is 1 as well.
+        the number of blocks, or of entries where ``inner`` is 1 as well (:eq:`bound-twin`).
         """
         self.check()
         count = math.prod(shape) if self.inner == 1 else count_blocks(self.groups, shape)
@@ -282,7 +302,7 @@ class MixedNorm(Parameters):
     def _find_aligned(self, G: Array, inner: float, outer: float) -> tuple[Any, float, float]:
         """Return the point of a unit ball with the largest inner product with ``G``.
 
-        The product follows, and last the unit that it is in.
+        See :eq:`aligned-point`. Also return the product, divided by a unit, and this unit.
         """
         blocks, xp = self._blocks(G), namespace(G)
         norms, unit = block_norms(blocks, G, conjugate(inner))
@@ -295,6 +315,8 @@ class MixedNorm(Parameters):
             signs = blocks.from_rows([vectors.sign_largest(part) for part in blocks.to_rows(G)])
             point = signs * blocks.broadcast(weights)
         else:
+            # The exponents agree, and every entry is a block; or inner is infinity, and every entry
+            # of a block is as large as it may be.
             point = xp.sign(G) * blocks.broadcast(weights)
         return point, vectors.vector_norm(norms, conjugate(outer)), unit
 
@@ -322,6 +344,7 @@ class MixedNorm(Parameters):
         if self.groups is None:
             return MixedNorm(self.inner, self.outer)
         labels, index = to_numpy(self.groups), np.atleast_1d(to_numpy(rows))
+        # Rows may be given as a mask, as everywhere in NumPy.
         index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64)
         whole = np.count_nonzero(np.isin(labels, labels[index]))
         if not whole == len(index) == len(np.unique(index)):
@@ -335,6 +358,7 @@ class MixedNorm(Parameters):
         """Check array and exponents; return the blocks: entries where the exponents agree."""
         check_matrix(W, self)
         self.check()
+        # With equal exponents the norm of norms is the norm of all entries, whatever the groups.
         if self.inner == self.outer:
             return EntryBlocks(tuple(W.shape))
         return self._block_cache.find(self.groups, W)

@@ -35,6 +35,7 @@ def row_norms(A: Array, p: float) -> Any:
 def row_sums(A: Array) -> Any:
     """Return the sum of each row: a product with ones is quickest."""
     xp = namespace(A)
+    # NumPy adds up short rows one by one; a matrix product uses the whole width of the processor.
     return A @ xp.ones((A.shape[1],), dtype=A.dtype, device=device_of(A))
 
 
@@ -58,6 +59,7 @@ def max_magnitude(W: Array) -> float:
 
 def power_of_two_below(size: float) -> float:
     """Return the power of two below ``size``, so that dividing by it is exact; at most 2^1000."""
+    # The bounds keep the inverse of the power a normal number, which has all its digits.
     return math.ldexp(1.0, min(max(math.frexp(size)[1] - 1, -1000), 1000))
 
 
@@ -75,10 +77,12 @@ def vector_norm(v: Array, p: float) -> float:
         return 0.0
     xp = namespace(v)
     if p == 1.0:
+        # In double precision: gaps are small differences of such sums over many blocks.
         return float(xp.sum(v, dtype=xp.float64))
     if p == 2.0:
         v = xp.astype(v, xp.float64, copy=False)
         return math.sqrt(float(v @ v))
+    # Powers of shares of the largest cannot overflow, and those that vanish do not count.
     top = float(xp.max(v))
     if p == math.inf or top == 0.0 or not math.isfinite(top):
         return top
@@ -94,7 +98,8 @@ def _raise_to(shares: Array, p: float) -> Any:
 def dual_vector(v: Array, p: float, q: float) -> Any:
     """Return ``t`` with ``p``-norm one and ``<t, v>`` the ``q``-norm of magnitudes ``v``.
 
-    ``q`` is conjugate to ``p``. Zero where ``v`` is zero.
+    Hölder's inequality is an equality there (:eq:`aligned-point`). ``q`` is conjugate to ``p``.
+    Zero where ``v`` is zero.
     """
     xp = namespace(v)
     if v.shape[0] == 0 or float(xp.max(v)) == 0.0:
@@ -150,5 +155,7 @@ def copy_signs(sizes: Any, W: Array) -> Any:
 
 def soft_threshold(W: Array, bound: float | Array) -> Any:
     """Return ``W`` with magnitudes reduced by ``bound``, and zero where they are below it."""
+    # W minus its clipped part: no signs and no comparison with zero, and the clipped array is new,
+    # so that the result may overwrite it.
     clipped = clip(W, bound)
     return np.subtract(W, clipped, out=clipped) if is_numpy(W) else W - clipped

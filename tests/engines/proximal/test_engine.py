@@ -439,10 +439,10 @@ def test_an_interrupt_ends_a_path():
     assert len(found) < len(alphas)
 
 
-def test_effort_is_limited_where_iterations_are_dear(monkeypatch):
+def test_effort_is_limited_if_iterations_are_expensive():
     case, norm = draw(losses.Absolute(), n_samples=20, n_features=12), as_norm("l2,1")
-    monkeypatch.setattr(proximal.engine, "_FEW_ITERATIONS", 1)
-    options = {"tol": 1e-12, "max_iter": 5}
+    strict = proximal.ProximalSettings(few_iterations=1)
+    options = {"tol": 1e-12, "max_iter": 5, "settings": strict}
     found = case.solve(norm, alpha=1e-3, **options)
     assert found.exhausted
     assert not found.converged
@@ -451,5 +451,7 @@ def test_effort_is_limited_where_iterations_are_dear(monkeypatch):
     assert len(path) == 30
     assert path[-1].exhausted
     assert sum(solution.iterations for solution in path) < 60
-    easy = draw(losses.Squared()).path(norm, alphas=np.geomspace(0.1, 1e-3, 30), max_iter=5)
+    easy = draw(losses.Squared()).path(
+        norm, alphas=np.geomspace(0.1, 1e-3, 30), max_iter=5, settings=strict
+    )
     assert not any(solution.exhausted for solution in easy)

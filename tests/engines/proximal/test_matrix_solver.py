@@ -7,7 +7,7 @@ import pytest
 
 from mixnorm import losses
 from mixnorm.engines import proximal
-from mixnorm.engines.proximal import matrix_solver
+from mixnorm.engines.proximal import ProximalSettings
 from mixnorm.engines.proximal.design import SeparateDesign, SharedDesign
 from mixnorm.engines.proximal.matrix_solver import MatrixSolver, Proximal
 from mixnorm.engines.proximal.problem import NormProblem
@@ -16,6 +16,8 @@ from mixnorm.norms import TraceNorm, as_norm
 NORMS = ["l1,1", "l2,1", "linf,1", "l2,2", "trace"]
 LOSSES = [losses.Squared(), losses.Huber(), losses.MarginSoftmax(), losses.MultinomialLogistic()]
 FORMS = [{"alpha": 0.02}, {"radius": 0.7}]
+# With these any problem is too wide for a Gram matrix.
+WIDE = ProximalSettings(largest_model=2)
 each_norm = pytest.mark.parametrize("norm", NORMS)
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
 each_form = pytest.mark.parametrize("form", FORMS, ids=str)
@@ -87,13 +89,12 @@ def test_the_gap_of_a_quadratic_is_a_bound(norm, form):
 @each_norm
 @each_loss
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_too_wide_for_a_model(norm, loss, fit_intercept, monkeypatch):
+def test_too_wide_for_a_model(norm, loss, fit_intercept):
     """Steps on the data end where steps on a model do."""
     problems = [posed(loss, norm, fit_intercept, **form) for form in FORMS]
     truths = [solve(problem, tol=1e-7) for problem in problems]
-    monkeypatch.setattr(matrix_solver, "_LARGEST_MODEL", 2)
     for problem, truth in zip(problems, truths, strict=True):
-        found = solve(problem, tol=1e-6)
+        found = solve(problem, tol=1e-6, settings=WIDE)
         assert found.converged
         assert abs(found.objective - truth.objective) <= max(found.gap, truth.gap)
         assert fit_intercept or np.all(found.intercept == 0.0)
@@ -101,11 +102,10 @@ def test_too_wide_for_a_model(norm, loss, fit_intercept, monkeypatch):
 
 @each_norm
 @each_form
-def test_too_wide_with_tasks_of_their_own(norm, form, monkeypatch):
+def test_too_wide_with_tasks_of_their_own(norm, form):
     problem = posed(losses.Huber(), norm, separate=True, **form)
     truth = solve(problem, tol=1e-7)
-    monkeypatch.setattr(matrix_solver, "_LARGEST_GRAMS", 10.0)
-    found = solve(problem, tol=1e-6)
+    found = solve(problem, tol=1e-6, settings=ProximalSettings(largest_grams=10.0))
     assert found.converged
     assert abs(found.objective - truth.objective) <= max(found.gap, truth.gap)
 
@@ -113,21 +113,19 @@ def test_too_wide_with_tasks_of_their_own(norm, form, monkeypatch):
 @each_form
 @pytest.mark.parametrize("norm", ["l2,2", "trace"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_too_wide_and_nothing_in_it(norm, form, fit_intercept, monkeypatch):
-    monkeypatch.setattr(matrix_solver, "_LARGEST_MODEL", 2)
-    found = solve(posed(losses.Squared(), norm, fit_intercept, zero=True, **form))
+def test_too_wide_and_nothing_in_it(norm, form, fit_intercept):
+    found = solve(posed(losses.Squared(), norm, fit_intercept, zero=True, **form), settings=WIDE)
     assert found.converged
     assert found.norm_value == 0.0
 
 
-def test_a_path_too_wide_for_a_model(monkeypatch):
+def test_a_path_too_wide_for_a_model():
     problem = posed(losses.MarginSoftmax(), "trace", alpha=0.0)
     arguments = (problem.design, problem.loss, problem.target, problem.norm)
     limit = proximal.alpha_max(*arguments, weight=problem.weight)
     alphas = limit * np.asarray([0.5, 0.1, 0.3])
     truth = [solve(replace(problem, alpha=alpha), tol=1e-7) for alpha in alphas]
-    monkeypatch.setattr(matrix_solver, "_LARGEST_MODEL", 2)
-    found = proximal.path(*arguments, weight=problem.weight, alphas=alphas, tol=1e-6)
+    found = proximal.path(*arguments, weight=problem.weight, alphas=alphas, tol=1e-6, settings=WIDE)
     for one, other in zip(found, truth, strict=True):
         assert one.converged
         assert abs(one.objective - other.objective) <= max(one.gap, other.gap)

@@ -7,7 +7,7 @@ import pytest
 
 from mixnorm import losses
 from mixnorm.engines import proximal
-from mixnorm.engines.proximal import mixed_precision
+from mixnorm.engines.proximal import ProximalSettings
 from mixnorm.engines.proximal.mixed_precision import MixedSolver, suits
 from mixnorm.engines.proximal.problem import NormProblem
 from mixnorm.norms import as_norm
@@ -70,7 +70,7 @@ def test_a_path_is_its_solutions_one_by_one(norm):
         assert abs(found.objective - alone.objective) <= found.gap + alone.gap
 
 
-def test_what_single_precision_cannot_do_is_done_in_double(monkeypatch):
+def test_what_single_precision_cannot_do_is_done_in_double():
     """Offsets of ten million leave no digits for what the columns tell apart."""
     problem = posed(LOSSES[0], offset=1e7)
     solver = MixedSolver(problem, proximal.engine._build_smooth_solver)
@@ -82,8 +82,7 @@ def test_what_single_precision_cannot_do_is_done_in_double(monkeypatch):
         gap = solver.gap()
     assert gap <= 1e-4
     assert solver._double is None
-    monkeypatch.setattr(mixed_precision, "LEAST_TOL", 1.0)
-    plain = solve(problem, tol=1e-5)
+    plain = solve(problem, tol=1e-5, settings=ProximalSettings(single_tol=1.0))
     assert problem.objective(solver.point) <= plain.objective + gap
 
 
