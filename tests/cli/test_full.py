@@ -54,16 +54,17 @@ def test_errors_are_those_of_a_tuned_pipeline(data):
 
 
 def test_our_own_model_has_all_columns(data):
-    full = _full.fit_all_columns(data, found(2))
+    full = _full.fit_all_columns(data, found(3))
     options = {"pool": Columns(groups=[0, 0, 0, 0]), "options": GreedyOptions(rule="l2")}
     errors = []
+    # On two of the folds the errors on training rows are the same, but not on the third.
     # One round instead of four: another penalty, and nearly the same model.
     for model in (ShareBoostClassifier(1, **options), ShareBoostClassifier(4)):
-        for fold in found(2).folds:
+        for fold in found(3).folds:
             model.fit(data.X[fold.train], data.y[fold.train])
             errors.append(np.mean(model.predict(data.X[fold.test]) != data.y[fold.test]))
-    assert full.own_error == np.mean(errors[:2])
-    assert full.own_error == pytest.approx(np.mean(errors[2:]), abs=1.5 / 30)
+    assert full.own_error == np.mean(errors[:3])
+    assert full.own_error == pytest.approx(np.mean(errors[3:]), abs=1.5 / 30)
 
 
 def test_regression(data):
