@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeGuard
 
 import array_api_compat
 import array_api_compat.numpy
@@ -181,14 +182,43 @@ def is_double(dtype: Any) -> bool:
     return str(dtype).endswith("float64")
 
 
+class FloatLimits(NamedTuple):
+    """The limits of a floating dtype."""
+
+    eps: float
+    max: float
+    smallest_normal: float
+
+
+def float_limits(array: Array) -> FloatLimits:
+    """Return the limits of the floating dtype of ``array``."""
+    return _read_limits(namespace(array), array.dtype)
+
+
+@functools.cache  # inner loops ask, and libraries take microseconds to answer
+def _read_limits(xp: Any, dtype: Any) -> FloatLimits:
+    info = xp.finfo(dtype)
+    return FloatLimits(float(info.eps), float(info.max), float(info.smallest_normal))
+
+
+def is_real_floating(array: Array) -> bool:
+    """Tell whether the dtype of ``array`` is one of real floating numbers."""
+    return _is_real_floating(namespace(array), array.dtype)
+
+
+@functools.cache
+def _is_real_floating(xp: Any, dtype: Any) -> bool:
+    return bool(xp.isdtype(dtype, "real floating"))
+
+
 def epsilon(array: Array) -> float:
     """Return the machine epsilon of the floating dtype of ``array``."""
-    return float(namespace(array).finfo(array.dtype).eps)
+    return float_limits(array).eps
 
 
 def tiny(array: Array) -> float:
     """Return a small number whose inverse is finite in the dtype of ``array``."""
-    return math.sqrt(float(namespace(array).finfo(array.dtype).smallest_normal))
+    return math.sqrt(float_limits(array).smallest_normal)
 
 
 def exponential(array: Array) -> Any:

@@ -6,6 +6,7 @@ import pytest
 from benchmarks.advise import command
 from benchmarks.advise.child import compute_slack, measure
 from benchmarks.advise.data import DESIGNS, REAL
+from mixnorm.advice import compare
 
 
 def record(part="real", data="iris", seed=0, **more):
@@ -52,7 +53,8 @@ def test_designs(name):
     assert compute_slack(made, 0.3) > 0.0
 
 
-def test_a_whole_order():
+def test_a_whole_order(monkeypatch):
+    monkeypatch.setattr(compare, "_COMPARISON", compare.ComparisonSettings(most_cuts=1))
     found = measure("designs", "shared-support", 1)
     assert found["chosen"] == "l2,1"
     assert command.is_right({"part": "designs", "data": "shared-support"} | found)

@@ -13,6 +13,7 @@ from rich.console import Console
 pytest.importorskip("resource", reason="CPU seconds need a POSIX system")
 
 from benchmarks.cli import command
+from mixnorm.cli import main
 
 
 @pytest.fixture
@@ -28,6 +29,15 @@ def places(tmp_path, monkeypatch):
 
 def python(code):
     return [sys.executable, "-c", code]
+
+
+def run_here(commands, capsys):
+    """Return the error that a line of ours prints, without the processes of ``measure``."""
+    for words in commands:
+        assert words[:3] == [sys.executable, "-m", "mixnorm"]
+        capsys.readouterr()
+        assert main(words[3:]) == 0
+    return command.find_error(capsys.readouterr().out)
 
 
 class TestLines:
@@ -54,18 +64,15 @@ class TestLines:
         assert row["error"] == pytest.approx(100 * float((guess != test).mean()))
         assert 0 < row["error"] < 50
 
-    def test_our_line(self, places, monkeypatch):
+    def test_our_line(self, places, monkeypatch, capsys):
         monkeypatch.setattr(command, "SIZE", 3)
-        row = command.measure(
-            command.WHOLE, dict(command.list_lines(places, only_ours=True))[command.WHOLE], 1, 120
-        )
+        row = run_here(dict(command.list_lines(places, only_ours=True))[command.WHOLE], capsys)
         test = pd.read_csv(places["test"])["label"]
         guess = pd.read_csv(places["predictions"]).iloc[:, 0]
         assert row["error"] == pytest.approx(100 * float((guess != test).mean()))
 
-    def test_stream(self, places):
-        (stream,) = dict(command.list_lines(places, only_ours=True))["mixnorm stream"]
-        row = command.measure("stream", [stream], 1, 300)
+    def test_stream(self, places, capsys):
+        row = run_here(dict(command.list_lines(places, only_ours=True))["mixnorm stream"], capsys)
         assert 0 < row["error"] < 100
 
 

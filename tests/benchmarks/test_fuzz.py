@@ -27,7 +27,7 @@ def quiet():
 @pytest.mark.parametrize(
     "given",
     [
-        ("--inputs", "250", "--processes", "1"),
+        ("--first", "34", "--inputs", "176", "--processes", "1"),  # none takes a second
         pytest.param(("--inputs", "100000", "--seconds", "60"), marks=pytest.mark.slow),
     ],
     ids=["some inputs", "a minute"],

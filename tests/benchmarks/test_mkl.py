@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from rich.console import Console
+from sklearn.svm import SVC
 
 pytest.importorskip("resource", reason="CPU seconds need a POSIX system")
 
@@ -26,6 +27,7 @@ from benchmarks.mkl.methods import (
     FOLDS,
     METHODS,
     RIDGES,
+    C,
     Inputs,
     Method,
     Outcome,
@@ -132,6 +134,8 @@ class TestMethods:
         K[:], K[13], K_test[13] = np.eye(len(kernels.y)), kernels.K[13], kernels.K_test[13]
         found = METHODS["svc-single"].run(Inputs(K, K_test, kernels.y, K.nbytes))
         assert found.facts["kernel"] == 13
+        model = SVC(C=C, kernel="precomputed").fit(K[13], kernels.y)
+        np.testing.assert_array_equal(found.labels, model.predict(K_test[13]))
 
     def test_searches_that_are_compared_have_as_many_fits(self, kernels):
         method = METHODS["lp-search"]

@@ -211,7 +211,7 @@ class TestChild:
         json.dumps(found)
 
     def test_additive(self):
-        found = measure("additive", kernels=30, rows=300, draw=1)
+        found = measure("additive", kernels=24, rows=200, draw=1)
         assert set(found["columns"][:4]) == {0, 1, 2, 3}
         assert found["error"] < found["boosting_error"]
         assert found["splines_error"] < found["boosting_error"]

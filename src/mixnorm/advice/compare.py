@@ -108,7 +108,7 @@ def advise(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from mixnorm import advise
-    >>> advice = advise(*load_iris(return_X_y=True))
+    >>> advice = advise(*load_iris(return_X_y=True), cv=3, n_alphas=6)
     >>> advice.best_norm_ in ("l1,1", "l2,1", "l2,2", "trace")
     True
     """

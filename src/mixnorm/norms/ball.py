@@ -88,12 +88,12 @@ def find_height(values: Array, radius: float) -> tuple[float, float]:
     ``max(0, t - (largest - values))``; their sum is above ``radius``.
     """
     xp = namespace(values)
-    largest = float(xp.max(values))
+    largest = float(values.max() if is_numpy(values) else xp.max(values))
     values = xp.astype(values, xp.float64, copy=False)
     if is_numpy(values):
         values, settled = _drop_zeros(values, largest, radius)
         if settled:
-            return largest, (radius + float(np.sum(largest - values))) / len(values)
+            return largest, (radius + float((largest - values).sum())) / len(values)
     heights, _ = SortedRows(xp.asarray(values[None, :], copy=True)).find_heights(radius)
     return largest, float(heights[0])
 
@@ -112,7 +112,7 @@ def _drop_zeros(values: np.ndarray, largest: float, radius: float) -> tuple[np.n
     for _ in range(_MOST_PASSES):
         # Two lower bounds of what is cut off: the largest value keeps at most the radius, and what
         # is taken from all values alike is least if all of them stay.
-        least = max(largest - radius, (float(np.sum(values)) - radius) / len(values))
+        least = max(largest - radius, (float(values.sum()) - radius) / len(values))
         left = values >= least
         count = np.count_nonzero(left)
         if count in (0, len(values)):  # none: all are equal but for rounding

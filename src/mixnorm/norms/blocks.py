@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mixnorm._array import Array, device_of, namespace, to_numpy
+from mixnorm._array import Array, device_of, float_limits, is_numpy, namespace, to_numpy
 from mixnorm.norms.vectors import concatenate, max_magnitude, power_of_two_below, row_norms
 
 #: The groups of a norm: labels of rows or of entries, the name of a partition, or None for rows.
@@ -186,10 +186,10 @@ def block_norms(blocks: Blocks, W: Array, p: float) -> tuple[Any, float]:
     with np.errstate(over="ignore", under="ignore"):
         norms = blocks.norms(W, p)
     # Between these bounds the squares of the largest norm keep all their digits.
-    info = xp.finfo(W.dtype)
-    least = math.sqrt(float(info.smallest_normal)) / float(info.eps)
-    largest = math.sqrt(float(info.max)) * float(info.eps)
-    if least < float(xp.max(norms)) < largest:
+    limits = float_limits(W)
+    least = math.sqrt(limits.smallest_normal) / limits.eps
+    largest = math.sqrt(limits.max) * limits.eps
+    if least < float(norms.max() if is_numpy(norms) else xp.max(norms)) < largest:
         return norms, 1.0
     size = max_magnitude(W)
     if not 0.0 < size < math.inf:

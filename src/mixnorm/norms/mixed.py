@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import Array, epsilon, namespace, to_numpy
+from mixnorm._array import Array, epsilon, float_limits, namespace, to_numpy
 from mixnorm._params import Parameters
 from mixnorm.norms import vectors
 from mixnorm.norms.ability import ability
@@ -130,8 +130,8 @@ class MixedNorm(Parameters):
 
     def check(self) -> None:
         """Raise a ValueError or TypeError for exponents that are not allowed."""
-        exponents = {"inner": self.inner, "outer": self.outer}
-        inner, outer = (check_exponent(value, name, self) for name, value in exponents.items())
+        inner = check_exponent(self.inner, "inner", self)
+        outer = check_exponent(self.outer, "outer", self)
         if inner not in _INNER_EXPONENTS and inner != outer:
             raise ValueError(
                 f"MixedNorm(inner={self.inner!r}, outer={self.outer!r}) is not offered; inner must "
@@ -186,7 +186,7 @@ class MixedNorm(Parameters):
             size = vectors.max_magnitude(W)
             # A sum of a whole block of the largest entries must not overflow; the factor 4 is for
             # rounding.
-            large = float(xp.finfo(W.dtype).max) / (4 * math.prod(W.shape)) < size < math.inf
+            large = float_limits(W).max / (4 * math.prod(W.shape)) < size < math.inf
             # The unit keeps the sums of a block from overflow.
             unit = vectors.power_of_two_below(size) if large else 1.0
             parts = blocks.to_rows(W / unit if large else W)
@@ -207,7 +207,9 @@ class MixedNorm(Parameters):
 
         A point that meets this to rounding comes back as it is.
         """
-        value, radius, xp = self.value(W), check_level(radius, "radius", W), namespace(W)
+        blocks, radius, xp = self._blocks(W), check_level(radius, "radius", W), namespace(W)
+        norms, unit = block_norms(blocks, W, float(self.inner))
+        value = unit * vectors.vector_norm(norms, float(self.outer))
         # Projecting a point on the boundary again would move it by rounding, and solvers that
         # compare iterates would never see them agree.
         if value <= radius * (1.0 + 16.0 * epsilon(W)):
@@ -222,17 +224,24 @@ class MixedNorm(Parameters):
             unit = vectors.power_of_two_below(size)
             return self.project(W / unit, radius / unit) * unit
         if not _LEAST_SAFE_VALUE < value < _LARGEST_SAFE_VALUE:
-            unit = vectors.power_of_two_below(value)
-            return self._project_outside_point(W / unit, radius / unit) * unit
-        return self._project_outside_point(W, radius)
+            scale = vectors.power_of_two_below(value)
+            W, radius = W / scale, radius / scale
+            norms, unit = block_norms(blocks, W, float(self.inner))
+            return self._project_outside_point(W, radius, blocks, norms, unit) * scale
+        return self._project_outside_point(W, radius, blocks, norms, unit)
 
-    def _project_outside_point(self, W: Array, radius: float) -> Any:
-        """Project a point from outside of the ball, whose sums are safe."""
-        blocks, xp = self._blocks(W), namespace(W)
+    def _project_outside_point(
+        self, W: Array, radius: float, blocks: Blocks, norms: Array, unit: float
+    ) -> Any:
+        """Project a point from outside of the ball, whose sums are safe.
+
+        ``norms`` are those of its blocks, in ``unit``.
+        """
+        xp = namespace(W)
         if self.inner == self.outer == math.inf:
             return vectors.clip(W, radius)
         if self.inner == self.outer == 2:
-            return W * (radius / self.value(W))
+            return W * (radius / (unit * vectors.vector_norm(norms, 2.0)))
         if self.inner == self.outer:
             # inner = outer = 1: the projection of the magnitudes, with the old signs.
             return vectors.copy_signs(
@@ -244,7 +253,7 @@ class MixedNorm(Parameters):
         if self.inner == 1:  # an l1 ball per block; the factors below mend what rounding left out
             cuts = vectors.concatenate([find_row_cuts(part, radius) for part in parts])
             W = vectors.soft_threshold(W, blocks.broadcast(cuts))
-        norms, unit = block_norms(blocks, W, float(self.inner))
+            norms, unit = block_norms(blocks, W, 1.0)
         sizes = radius / unit
         # Projecting the norms of the blocks and keeping their directions is the projection, because
         # a block is nearest to a ball of another radius along its own direction.

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mixnorm._array import Array, device_of, epsilon, namespace
+from mixnorm._array import Array, device_of, epsilon, float_limits, namespace
 from mixnorm._params import Parameters
 from mixnorm.norms.ability import ability
 from mixnorm.norms.ball import project_magnitudes
@@ -143,7 +143,7 @@ class Spectral(Parameters):
         # The factors of the scaled array: those of W could have infinite singular values, although
         # every entry of the product is finite.
         left, values, right = self.prox_factors(A, check_level(tau, "tau", W) / unit)
-        return clip((left * values) @ right, float(namespace(W).finfo(W.dtype).max) / unit) * unit
+        return clip((left * values) @ right, float_limits(W).max / unit) * unit
 
     @ability(_has_prox, _PROXIMAL_SCHATTEN_NORMS)
     def project(self, W: Array, radius: float) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import Array, device_of, is_numpy, namespace
+from mixnorm._array import Array, device_of, float_limits, is_numpy, namespace
 
 # NumPy finds the maxima of rows shorter than this quicker in a transposed copy.
 _SHORT = 64
@@ -78,12 +78,13 @@ def vector_norm(v: Array, p: float) -> float:
     xp = namespace(v)
     if p == 1.0:
         # In double precision: gaps are small differences of such sums over many blocks.
-        return float(xp.sum(v, dtype=xp.float64))
+        total = v.sum(dtype=np.float64) if is_numpy(v) else xp.sum(v, dtype=xp.float64)
+        return float(total)
     if p == 2.0:
         v = xp.astype(v, xp.float64, copy=False)
         return math.sqrt(float(v @ v))
     # Powers of shares of the largest cannot overflow, and those that vanish do not count.
-    top = float(xp.max(v))
+    top = float(v.max() if is_numpy(v) else xp.max(v))
     if p == math.inf or top == 0.0 or not math.isfinite(top):
         return top
     total = float(xp.sum(_raise_to(v / top, p), dtype=xp.float64))
@@ -92,7 +93,7 @@ def vector_norm(v: Array, p: float) -> float:
 
 def _raise_to(shares: Array, p: float) -> Any:
     """Return numbers from 0 to 1 raised to a power, which may be too large for their dtype."""
-    return shares ** min(p, float(namespace(shares).finfo(shares.dtype).max))
+    return shares ** min(p, float_limits(shares).max)
 
 
 def dual_vector(v: Array, p: float, q: float) -> Any:
@@ -131,6 +132,9 @@ def divide_or_zero(number: float | Array, v: Array) -> Any:
     """
     xp = namespace(v)
     positive = v > 0.0
+    if is_numpy(v) and np.all(positive):
+        with np.errstate(over="ignore"):
+            return number / v
     with np.errstate(over="ignore"):
         found = number / xp.where(positive, v, xp.ones_like(v))
     return xp.where(positive, found, xp.zeros_like(v))
@@ -140,7 +144,7 @@ def clip(W: Array, bound: Any) -> Any:
     """Return ``W`` cut to ``[-bound, bound]``, a float or an array that broadcasts."""
     xp = namespace(W)
     if isinstance(bound, float):
-        bound = min(bound, float(xp.finfo(W.dtype).max))
+        bound = min(bound, float_limits(W).max)
     if is_numpy(W):
         return np.clip(W, -bound, bound)
     if isinstance(bound, float):

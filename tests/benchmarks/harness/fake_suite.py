@@ -60,7 +60,7 @@ class SlowAgain(Majority):
 
 METHODS = {
     "majority": Majority(),
-    "extra": Majority(first=0.5),
+    "extra": Majority(first=0.2),
     "heavy": Majority(mebibytes=64),
     "slow": Majority(seconds=1000),
     "slow-again": SlowAgain(),

@@ -13,8 +13,14 @@ from mixnorm.engines.proximal.problem import NormProblem
 from mixnorm.norms import as_norm
 
 LOSSES = [losses.MultinomialLogistic(), losses.MarginSoftmax(), losses.Logistic()]
-each_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
-each_norm = pytest.mark.parametrize("norm", ["l2,1", "linf,1", "l1,1", "trace"])
+NORMS = ["l2,1", "linf,1", "l1,1", "trace"]
+each_norm = pytest.mark.parametrize("norm", NORMS)
+# Every loss under one norm, and every norm with one of the losses.
+each_pair = pytest.mark.parametrize(
+    ("loss", "norm"),
+    [(loss, "l2,1") for loss in LOSSES] + [(losses.MarginSoftmax(), norm) for norm in NORMS[1:]],
+    ids=str,
+)
 
 
 def posed(loss, norm="l2,1", n_samples=700, n_features=100, offset=0.0, **form):
@@ -42,8 +48,7 @@ def solve(problem, **options):
     )
 
 
-@each_norm
-@each_loss
+@each_pair
 @pytest.mark.parametrize("form", [{"alpha": 0.02}, {"radius": 2.0}], ids=str)
 def test_the_gap_is_that_of_double_precision(loss, norm, form):
     problem = posed(loss, norm, **form)
