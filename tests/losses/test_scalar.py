@@ -16,6 +16,7 @@ from mixnorm.losses import (
     Squared,
     SquaredHinge,
 )
+from mixnorm.losses.box import Box, BoxLoss
 
 # The loss, its formula in the score z and the target y, and the slopes it has.
 FORMULAS = [
@@ -310,3 +311,17 @@ def test_huber_between_square_and_line():
         assert found[0] == pytest.approx(factor * wanted[0], rel=1e-8)
         np.testing.assert_allclose(found[1], factor * wanted[1], rtol=1e-8)
     assert Huber(0.3).lipschitz == 0.3
+
+
+@pytest.mark.parametrize(("low", "high"), [(-0.3, 0.7), (-2.0, 2.0), (0.0, 3.0), (-0.5, 0.0)])
+def test_slopes_on_either_side_of_a_loss_of_your_own(low, high):
+    """Bounds that differ make a quantile loss; a bound of zero makes one side free."""
+
+    class Sided(BoxLoss):
+        box = Box(low=low, high=high)
+
+    loss, y = Sided(), np.array([[1.0], [2.0], [3.0]])
+    scores, weight = y + np.array([[0.5], [-0.25], [0.0]]), np.array([1.0, 2.0, 3.0])
+    value, residual = loss.value_and_residual(scores, loss.encode(y, 1, scores), weight)
+    assert value == pytest.approx(0.5 * high - 2.0 * 0.25 * low)
+    np.testing.assert_allclose(residual, [[high], [2.0 * low], [0.0]])

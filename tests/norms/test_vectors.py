@@ -72,6 +72,7 @@ def test_aligned_vector(v, p):
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, math.inf])
 def test_aligned_with_zero(p):
     np.testing.assert_array_equal(dual_vector(np.zeros(3), p, conjugate(p)), np.zeros(3))
+    assert dual_vector(np.array([2.0, 0.0, 1.0]), p, conjugate(p))[1] == 0.0
 
 
 def test_large_exponents_do_not_overflow():
