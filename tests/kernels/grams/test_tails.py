@@ -160,3 +160,11 @@ def test_weights_are_repeated_rows(n):
     factored = gaussian_bank([0.5, 2.0], dtype="float64", factors="nystrom", rank=n).fit(X)
     np.testing.assert_allclose(factored.grams().tail_sums(5, weight), expected, rtol=1e-3)
     assert not np.allclose(tail_sums(grams.matrices, 5), expected, rtol=1e-3)
+
+
+def test_weights_of_rows_of_different_lengths():
+    rng = np.random.default_rng(0)
+    X, weight = rng.standard_normal((20, 4)) * np.arange(1.0, 21.0)[:, None], np.arange(20) % 3 + 1
+    repeated = np.repeat(X, weight, axis=0)
+    found = tail_sums(X @ X.T, [0, 2], sample_weight=weight)
+    np.testing.assert_allclose(found, expected((repeated @ repeated.T)[None], [0, 2]), rtol=1e-10)
