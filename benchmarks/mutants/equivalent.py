@@ -23,7 +23,7 @@ _POOLS: dict[str, str] = {
         "(starts[atom] - size * size)"
     ): "only the start of the slice counts: the loops know the size of a template",
     "pools/patches/pool.py::_check_pixels::largest > limit**0.5 -> (largest >= limit ** 0.5)": (
-        "one float more is refused, of some that the guard need not refuse or accept sharply"
+        "they differ for images whose largest pixel is this very float; the guard is no sharp limit"
     ),
 }
 
