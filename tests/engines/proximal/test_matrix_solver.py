@@ -160,3 +160,26 @@ def test_steps_do_not_climb(norm, form, loss):
         height = after
         if problem.radius is not None:
             assert problem.norm.value(solver.point.weights) <= problem.radius * (1.0 + 1e-10)
+
+
+@each_norm
+@each_form
+def test_a_model_is_minimised_no_longer_than_needed(norm, form):
+    """A model of six features takes some dozens of proximal maps, of the 2000 allowed."""
+    problem = posed(losses.Squared(), norm, **form)
+    solver = MatrixSolver(problem)
+    before = problem.effort.spent
+    solver.step(solver.gap(), 1e-6)
+    assert solver.gap() <= 1e-6
+    assert problem.effort.spent - before < 100 * matrix_solver._EFFORT_OF_PROX
+
+
+@each_norm
+def test_a_model_at_its_minimum_is_left_at_once(norm):
+    """Zero weights are the minimum exactly, which no step can lower."""
+    problem = posed(losses.Squared(), norm, alpha=1e3)
+    solver = MatrixSolver(problem)
+    before = problem.effort.spent
+    solver.step(0.0, 0.0)
+    assert not np.any(solver.point.weights)
+    assert problem.effort.spent - before < 20 * matrix_solver._EFFORT_OF_PROX
