@@ -178,3 +178,15 @@ def test_kernels_that_rounding_of_their_entries_makes_indefinite_are_accepted():
     found = solve(KernelStack(K[None]), target, KernelPenalty.of_weights(2.0, np.ones(1)))
     assert found.energies[0] < 0.0
     assert found.objective == pytest.approx(n, rel=1e-4)  # nothing can be learned
+
+
+@pytest.mark.parametrize("C", [1e-6, 1e-3])
+def test_samples_that_count_little_are_learned_from(C):
+    """The gain over scores of zero is far below the tolerance; half of it is reached."""
+    stack, labels = problem()
+    target = HingeTarget(labels, np.full(len(labels), C), 3, squared=False)
+    found = solve(checked(stack), target, KernelPenalty.of_weights(1.2, np.ones(4)), tol=0.1)
+    nothing = C * len(labels)
+    assert found.converged
+    assert found.objective < nothing
+    assert found.gap <= 0.5 * (nothing - (found.objective - found.gap))

@@ -99,6 +99,18 @@ def test_too_wide_for_a_model(norm, loss, fit_intercept, monkeypatch):
         assert fit_intercept or np.all(found.intercept == 0.0)
 
 
+@pytest.mark.parametrize("separate", [False, True])
+def test_gram_matrices_are_kept_up_to_their_limit(separate, monkeypatch):
+    """One matrix of 6 x 6 serves three outputs; tasks with rows of their own need one each."""
+    entries = 3 * 36 if separate else 36
+    loss = losses.Huber()
+    for limit, fits in ((entries, True), (entries - 1, False)):
+        monkeypatch.setattr(matrix_solver, "_LARGEST_GRAMS", limit)
+        solver = MatrixSolver(posed(loss, "trace", separate=separate, alpha=0.02))
+        solver.step(solver.gap(), 1e-3)
+        assert (solver._data_steps is None) == fits
+
+
 @each_norm
 @each_form
 def test_too_wide_with_tasks_of_their_own(norm, form, monkeypatch):
