@@ -195,3 +195,16 @@ def test_a_model_at_its_minimum_is_left_at_once(norm):
     solver.step(0.0, 0.0)
     assert not np.any(solver.point.weights)
     assert problem.effort.spent - before < 20 * matrix_solver._EFFORT_OF_PROX
+
+
+@each_norm
+def test_far_from_the_solution_models_are_minimised_as_far_as_the_gap_is_worth(norm):
+    """With a gap of one, to a tenth of it; to rounding takes more than twice the effort."""
+    efforts = []
+    for gap in (1.0, 0.0):
+        problem = posed(losses.Huber(), norm, alpha=0.02)
+        solver = MatrixSolver(problem)
+        before = problem.effort.spent
+        solver.step(gap, 1e-9)
+        efforts.append(problem.effort.spent - before)
+    assert efforts[0] < 0.5 * efforts[1]
