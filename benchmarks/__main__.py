@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 
-def packages() -> dict[str, str]:
+def find_packages() -> dict[str, str]:
     """Return the packages that have a command, by the name on the command line."""
     folders = sorted(path.parent.name for path in Path(__file__).parent.glob("*/command.py"))
     return {folder.replace("_", "-"): f"benchmarks.{folder}" for folder in folders}
@@ -19,7 +19,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     names = parser.add_subparsers(dest="name", required=True, metavar="NAME")
     commands = {}
-    for name, package in packages().items():
+    for name, package in find_packages().items():
         text = importlib.import_module(package).__doc__ or ""
         commands[name] = importlib.import_module(f"{package}.command")
         own = names.add_parser(name, help=text.splitlines()[0], description=text)

@@ -66,8 +66,8 @@ for model in (mirror, perceptron):
 # %%
 # A change of units is different. Here the rule stays the same, but from row 4,001 on the readings
 # are in degrees Fahrenheit, millimetres of mercury and millivolts. Columns may be in any units, but
-# the units must not change, because means and units are those of the whole stream, and old rows are
-# not forgotten. The error stays high. A new model needs 200 rows to be as good as the old one was.
+# the units must not change, because the learner computes means and units from all rows so far and
+# forgets none. The error stays high. A new model needs 200 rows to be as good as the old one was.
 
 U = X.copy()
 U[change:] = X[change:] * [1.8, 1 / 133.322, 1000.0] - [459.67, 0.0, 0.0]
@@ -81,14 +81,14 @@ by_units = {
 }
 
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True)
-titles = ["the rule changes", "the units change"]
+titles = ["The rule changes", "The units change"]
 for ax, title, curves in zip(axes, titles, [by_rule, by_units], strict=True):
     for name, errors in curves.items():
         style = ":" if name == "commonest class" else "-"
         ax.plot(np.arange(1, len(errors) + 1) * batch, errors, style, label=name)
     ax.axvline(change, color="grey", linewidth=0.8)
-    ax.set(title=title, xlabel="rows", xlim=(0, n_rows), ylim=(0, 1))
+    ax.set(title=title, xlabel="Rows", xlim=(0, n_rows), ylim=(0, 1))
     ax.legend(frameon=False)
-axes[0].set(ylabel=f"error of the last {batch} rows")
+axes[0].set(ylabel=f"Error of the last {batch} rows")
 fig.tight_layout()
 plt.show()

@@ -65,7 +65,7 @@ def bound(norm, X, y, weights):
     return product(surrogate, X, y, weights) / np.sqrt(surrogate.strong_convexity())
 
 
-print("Over that of (2,1): products of norms             | bounds")
+print("Relative to (2,1): products of norms              | bounds")
 print("   k      d   (1,1)  sqrt(k/2)   (2,2)  sqrt(d/s) | (1,1)   (2,2)")
 for k, d in [(8, 1_000), (16, 1_000), (64, 1_000), (16, 10_000), (16, 100_000)]:
     data = make_experts(k, k, d, np.random.default_rng(0))

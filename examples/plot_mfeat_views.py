@@ -2,7 +2,7 @@ r"""
 Six views of a digit
 ====================
 
-The handwritten digits of the data set mfeat are described by six views: Fourier coefficients of
+The handwritten digits of the dataset mfeat have six views: Fourier coefficients of
 their shapes, correlations of profiles, Karhunen-Loève coefficients, pixel averages, Zernike
 moments, and six morphological numbers. Each view has its own kernels, and the learners weight them.
 With few training rows no single view is enough.
@@ -12,7 +12,7 @@ weights gain?
 """
 
 # %%
-# :func:`mixnorm.datasets.load` reads the data set from the folder that ``MIXNORM_DATA`` names.
+# :func:`mixnorm.datasets.load` reads the dataset from the folder that ``MIXNORM_DATA`` names.
 # If there is no such file, synthetic views are used instead, each of which confuses some of the
 # classes. The comments below are about mfeat.
 
@@ -125,7 +125,7 @@ for name, found in (alone | errors).items():
     print(f"{name:8s} {100 * found.mean():5.1f} % (sd {100 * found.std(ddof=1):.1f})")
 
 # %%
-# All views together make less than half the errors of the best single view. The weights
+# All views together have less than half the error of the best single view. The weights
 # are not the reason: all views are useful, and the average is as good as any learner.
 #
 # Conv-MKL and SMSD-MKL, at their defaults, are worse than the average. They use tail sums, which
@@ -158,8 +158,8 @@ plt.show()
 # %%
 # Views of noise
 # --------------
-# Weights are useful if some kernels do not help. Here are twelve more views, called strangers: the
-# same columns with shuffled rows, which carry no information about the digit.
+# Weights are useful if some kernels do not help. This part adds twelve views of noise: the same
+# columns with shuffled rows, which carry no information about the digit.
 
 rng = np.random.default_rng(0)
 tables, crowd = [X], dict(views)
@@ -176,14 +176,17 @@ for name, found in crowd_errors.items():
     print(f"{name:8s} {100 * found.mean():4.1f} %, {true:4.0%} of the weight on the true views")
 
 # %%
-# Now the average makes half as many errors again, because two thirds of it are noise. Learners with
-# a small p find the true views, and are about as good as before. With p = 1 no stranger has any
-# weight. For Conv-MKL and SMSD-MKL a small view and its shuffled copies have the same tail sums,
-# and these learners lose more.
+# The error of the average is now larger by half, because two thirds of the kernels are noise.
+# Learners with a small p find the true views, and are about as good as before. With p = 1 no view
+# of noise has any weight. For Conv-MKL and SMSD-MKL a small view and its shuffled copies have the
+# same tail sums, and these learners lose more.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.5), layout="constrained", sharey=True)
 place = np.arange(len(errors))[::-1]
-for shift, found, label in ((0.2, errors, "six views"), (-0.2, crowd_errors, "and 12 strangers")):
+for shift, found, label in (
+    (0.2, errors, "six views"),
+    (-0.2, crowd_errors, "plus noise"),
+):
     left.barh(
         place + shift,
         [100 * one.mean() for one in found.values()],
@@ -195,5 +198,5 @@ left.set(yticks=place, yticklabels=list(errors), xlabel="Test error (%)")
 left.legend(loc="center right")
 right.barh(place, [share[:, : len(views)].sum(axis=1).mean() for share in crowd_shares.values()])
 right.axvline(1 / 3, color="k", linestyle=":")
-right.set(xlabel="Share of the weight on the true views (dotted: all views alike)")
+right.set(xlabel="Share of the weight on the true views (dotted: equal weights)")
 plt.show()

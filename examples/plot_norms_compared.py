@@ -8,7 +8,7 @@ the rows (sections 3 to 5). This example has four designs, each of which suits o
 * columns of signs, a few of which spell the class: ``"l2,1"``;
 * outputs that depend on two combinations of all columns: ``"trace"``;
 * rows with few nonzero entries, as in texts, and weights for all columns: ``"l2,2"``;
-* outputs that each have a few columns of their own: ``"l1,1"``.
+* outputs that each depend on a few separate columns: ``"l1,1"``.
 
 :func:`mixnorm.advise` recommends a norm from the training rows. Test rows, which it
 never saw, show whether the advice was right.
@@ -36,7 +36,7 @@ def labels(scores, rng):
 
 
 def experts(rng, n=140, d=100):
-    """Eight classes, spelt by three of many columns of signs; one label in ten is drawn."""
+    """Draw eight classes, spelt by three of many columns of signs; one label in ten is random."""
     X = rng.choice([-1.0, 1.0], (n + N_TEST, d))
     y = (X[:, :3] > 0.0) @ [1, 2, 4]
     drawn = rng.random(len(y)) < 0.1
@@ -45,14 +45,14 @@ def experts(rng, n=140, d=100):
 
 
 def directions(rng, n=80, d=30, k=12):
-    """Outputs that depend on two combinations of all columns."""
+    """Draw outputs that depend on two combinations of all columns."""
     X = rng.standard_normal((n + N_TEST, d))
     W = rng.standard_normal((d, 2)) @ rng.standard_normal((2, k)) / np.sqrt(d)
     return X, X @ W + rng.standard_normal((len(X), k)), n
 
 
 def texts(rng, n=300, d=300, k=5):
-    """Sparse rows of zeros and ones, some columns rarer than others, and dense weights."""
+    """Draw sparse rows of zeros and ones, and labels that depend on all columns."""
     share = 1.0 / np.sqrt(np.arange(1, d + 1))
     share = np.minimum(0.9, 20.0 * share / share.sum())
     X = (rng.random((n + N_TEST, d)) < share).astype(float)
@@ -60,7 +60,7 @@ def texts(rng, n=300, d=300, k=5):
 
 
 def unrelated(rng, n=80, d=60, k=8):
-    """Outputs that each have three columns of their own."""
+    """Draw outputs that each depend on three separate columns."""
     X, W = rng.standard_normal((n + N_TEST, d)), np.zeros((d, k))
     for output in range(k):
         W[rng.choice(d, 3, replace=False), output] = rng.choice([-1.0, 1.0], 3)
@@ -71,7 +71,7 @@ DESIGNS = {
     "Shared columns": experts,
     "Few directions": directions,
     "Sparse rows": texts,
-    "Columns of their own": unrelated,
+    "Separate columns": unrelated,
 }
 
 # %%

@@ -41,19 +41,19 @@ print(f"{len(images)} training images of {images.shape[1]} x {images.shape[2]} p
 # :func:`~mixnorm.datasets.deslant_images` takes out the slant of the writing, which depends on the
 # writer and not on the digit. :func:`~mixnorm.datasets.deform_images` makes more images from the
 # existing ones: each copy is turned, stretched and bent a little, at random. The figure shows some
-# images as given, upright, and two copies of each.
+# images as they are, upright, and two copies of each.
 
 upright, test_upright = datasets.deslant_images(images), datasets.deslant_images(test)
 copies = datasets.deform_images(upright, n_copies=2, random_state=0, **amounts)
 
-shown = 10
+n_shown = 10
 rows = {
-    "given": images[:shown],
-    "upright": upright[:shown],
-    "copy": copies[:shown],
-    "another": copies[len(images) : len(images) + shown],
+    "original": images[:n_shown],
+    "upright": upright[:n_shown],
+    "copy 1": copies[:n_shown],
+    "copy 2": copies[len(images) : len(images) + n_shown],
 }
-fig, axes = plt.subplots(len(rows), shown, figsize=(8, 3.4), layout="constrained")
+fig, axes = plt.subplots(len(rows), n_shown, figsize=(8, 3.4), layout="constrained")
 for line, (name, pictures) in zip(axes, rows.items(), strict=True):
     for ax, picture in zip(line, pictures, strict=True):
         ax.imshow(picture, cmap="Greys")
@@ -62,29 +62,29 @@ for line, (name, pictures) in zip(axes, rows.items(), strict=True):
 plt.show()
 
 # %%
-# Error by number of features
-# ---------------------------
+# Error by number of atoms
+# ------------------------
 # Images are given as arrays ``(n_samples, height, width)``. The templates are learned from them:
 # they are the centres that k-means finds among their patches. Then 60 atoms are chosen out of all
 # pairs of a template and one of 16 places.
 
 trained = {
-    "as given": (images, y, test),
+    "original": (images, y, test),
     "upright": (upright, y, test_upright),
-    "and copies": (np.concatenate([upright, copies]), np.tile(y, 3), test_upright),
+    "upright, with copies": (np.concatenate([upright, copies]), np.tile(y, 3), test_upright),
 }
 models, errors = {}, {}
 for name, (X, labels, X_test) in trained.items():
     model = ShareBoostClassifier(60, pool=pool, alpha=1e-5, random_state=0).fit(X, labels)
     models[name] = model
     errors[name] = [100 * np.mean(guess != y_test) for guess in model.staged_predict(X_test)]
-    told = ", ".join(f"{errors[name][size - 1]:.1f} ({size})" for size in (10, 20, 40, 60))
-    print(f"{name:10s} test error in % (features): {told}")
+    shown = ", ".join(f"{errors[name][size - 1]:.1f} ({size})" for size in (10, 20, 40, 60))
+    print(f"{name:20s} test error in % (number of atoms): {shown}")
 
 fig, ax = plt.subplots(layout="constrained")
 for name, curve in errors.items():
     ax.plot(np.arange(1, len(curve) + 1), curve, label=name)
-ax.set(xlabel="Number of features", ylabel="Test error (%)", yscale="log")
+ax.set(xlabel="Number of atoms", ylabel="Test error (%)", yscale="log")
 ax.set_yticks([2, 5, 10, 20, 50], labels=["2", "5", "10", "20", "50"])
 ax.minorticks_off()
 ax.legend(title="Training images")
@@ -114,4 +114,4 @@ plt.show()
 
 for size in (10, 20, 40, 60):
     cost = models["upright"].truncate(size).cost_
-    print(f"{size} features: {cost.multiply_adds / 1000:.0f} thousand multiply-adds per image")
+    print(f"{size} atoms: {cost.multiply_adds / 1000:.0f} thousand multiply-adds per image")

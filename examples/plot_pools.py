@@ -20,7 +20,7 @@ from mixnorm import ShareBoostClassifier
 from mixnorm.pools import Boxes, Columns, Pieces, Products, Stumps
 
 COLOURS = ListedColormap(["#0072B2", "#E69F00", "#009E73"])
-POOLS = [  # a pool, and how many of its atoms
+POOLS = [  # a pool, and a number of atoms
     (Columns(), 2),
     (Stumps(), 20),
     (Boxes(), 20),
@@ -52,7 +52,7 @@ def compare(label):
     for ax, (pool, size) in zip(axes.flat[1:], POOLS, strict=True):
         model = ShareBoostClassifier(size, pool=pool, alpha=1e-4, random_state=0).fit(X, y)
         draw(ax, X, y, model)
-        right = f"{100 * model.score(X_test, y_test):.1f} % right"
+        right = f"{100 * model.score(X_test, y_test):.1f} % correct"
         cost = f"{len(model.path_['feature'])} atoms, {model.cost_.total} operations"
         ax.set_title(f"{type(pool).__name__}: {right}\n{cost}", fontsize=10)
     plt.show()

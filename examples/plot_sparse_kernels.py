@@ -160,15 +160,15 @@ fig, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 for name, curve in curves.items():
     reached = np.isfinite(curve).all(axis=0)
     axes.plot(1 + np.flatnonzero(reached), curve[:, reached].mean(axis=0), marker=".", label=name)
-axes.axhline(np.mean(weighed), color="0.5", linestyle="--", label="all kernels weighed, p = 1")
+axes.axhline(np.mean(weighed), color="0.5", linestyle="--", label="all kernels weighted, p = 1")
 axes.axhline(noise, color="k", linestyle=":", label="noise")
-axes.set(xlabel="Number of kernels", ylabel="Test error, in parts of the variance", yscale="log")
+axes.set(xlabel="Number of kernels", ylabel="Test error / variance", yscale="log")
 axes.legend()
 plt.show()
 
 # %%
 # Cross-validation chooses the number of kernels. It fits one path per fold, which has the models of
-# all sizes, and scores them on the rows left out. The best size often includes a kernel or two that
+# all sizes, and scores them on the held-out rows. The best size often includes a kernel or two that
 # fit noise. The rule of one standard error takes the fewest kernels that are nearly as good.
 
 search = GreedyMKLRegressorCV(n_kernels=MOST, alpha=1e-2)

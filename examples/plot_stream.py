@@ -46,7 +46,7 @@ for name, learner in learners.items():
         print(f"{name}: {learner.mistakes_} mistakes, at most {bound:.0f}")
         if bound < n_rounds:
             ax.axhline(bound, color=line.get_color(), linestyle=":", linewidth=1)
-ax.set(xlabel="rounds", ylabel="mistakes so far", xlim=(0, n_rounds), ylim=(0, n_rounds))
+ax.set(xlabel="Rows", ylabel="Mistakes so far", xlim=(0, n_rounds), ylim=(0, n_rounds))
 ax.legend(frameon=False)
 fig.tight_layout()
 plt.show()

@@ -105,12 +105,16 @@ for target in (four, uneven, even):
 # listed, use the lasso.
 
 powers = [2.0, *(q / (q - 1) for q in EXPONENTS), 1.0]
-titles = {"four": "Four monomials", "uneven": "All, unevenly", "even": "All, evenly"}
+titles = {
+    "four": "Four monomials",
+    "uneven": "All monomials, uneven weights",
+    "even": "All monomials, even weights",
+}
 fig, panels = plt.subplots(1, 3, figsize=(9, 3), layout="constrained")
 for axes, (name, found) in zip(panels, errors.items(), strict=True):
     axes.plot(powers, found, marker="o")
     axes.set(title=titles[name], xlabel="p", xlim=(2.05, 0.95))
-panels[0].set_ylabel("Test error, in parts of the variance")
+panels[0].set_ylabel("Test error / variance")
 plt.show()
 
 # %%
@@ -157,7 +161,7 @@ for name, weights in found.items():
     sizes = np.sort(np.abs(weights))[::-1]
     right.plot(np.arange(1, 456), sizes / sizes[0], label=name)
 right.set(xscale="log", yscale="log", ylim=(1e-5, 1.5), xlabel="Rank")
-right.set_ylabel("Size of the weight, by the largest")
+right.set_ylabel("Size of the weight / largest")
 right.legend()
 plt.show()
 

@@ -8,11 +8,19 @@ from pathlib import Path
 import mixnorm
 
 PACKAGE = Path(mixnorm.__file__).parent
-TREES = {path: ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+def parse(folder):
+    """Return the syntax trees of all modules in a folder, by path."""
+    return {path: ast.parse(path.read_text()) for path in sorted(folder.rglob("*.py"))}
+
+
+TREES = parse(PACKAGE)
 PROPERTIES = {"property", "cached_property", "ability"}
 IRREGULAR = {"begun", "built", "chosen", "done", "drawn", "found", "given", "gone", "grown", "held"}
 IRREGULAR |= {"kept", "known", "left", "lost", "made", "met", "said", "seen", "sent", "shown"}
-IRREGULAR |= {"taken", "told", "written"}
+IRREGULAR |= {"ran", "taken", "told", "written"}
 # They end like participles, and are none.
 NOUNS_AND_VERBS = {"speed", "seed", "need", "feed", "embed"}
 
@@ -33,8 +41,8 @@ def decorators(function):
 def test_no_function_is_a_bare_participle():
     """``transpose``, not ``turned``; a property is a value and may be ``interrupted``."""
     bad = [
-        f"{path.relative_to(PACKAGE)}:{node.lineno} {node.name}"
-        for path, tree in TREES.items()
+        f"{'/'.join(path.parts[-3:])}:{node.lineno} {node.name}"
+        for path, tree in (TREES | parse(BENCHMARKS)).items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and is_participle(node.name)
@@ -60,7 +68,7 @@ def defined_in_several(kind):
 def private_constants(tree):
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        for target in targets:
+        for target in [one for part in targets for one in getattr(part, "elts", [part])]:
             if isinstance(target, ast.Name) and re.match("_[A-Z]", target.id):
                 yield target.id
 

@@ -1,9 +1,9 @@
-"""Advice on norms: how often it is right, on designs and real sets, and what it takes.
+"""Advice on norms: how often it is right on synthetic and real data, and how long it takes.
 
-Every design and set is learned from under each norm with its own best penalty, and tested on rows
-that nothing was chosen on. Advice is right where its norm's test error is within a standard error
-of the smallest, and where it says that norms tie, or that nothing helps, when that is so.
+Each norm is fitted to every dataset with its own best penalty, and tested on rows that no choice
+used. Advice is right if the test error of its norm is within a standard error of the smallest. It
+must also report ties, and data on which nothing helps.
 
-Start reading at ``command.py``; ``data.py`` has the designs, ``child.py`` is the process that
-measures.
+Start reading at ``command.py``; ``data.py`` has the synthetic designs, and ``child.py`` is the
+process that measures.
 """

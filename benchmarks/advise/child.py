@@ -1,4 +1,4 @@
-"""The measuring process of ``benchmarks.advise``: advice on one set of data.
+"""The measuring process of ``benchmarks.advise``: advice on one dataset.
 
 ``python -m benchmarks.advise.child ORDER``; ORDER is JSON with part, data and seed. The last line
 of the output is JSON.
@@ -16,30 +16,30 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from benchmarks.advise.data import DESIGNS, Design, real
+from benchmarks.advise.data import DESIGNS, Design, draw_real
 from benchmarks.harness.measure import measure_call
-from benchmarks.harness.version import source
+from benchmarks.harness.version import hash_source
 
 
 def measure(part: str, data: str, seed: int) -> dict[str, Any]:
-    """Return what was advised, and the test errors of all norms."""
+    """Return the advice, and the test errors of all norms."""
     from mixnorm import advise
 
-    given = _data(part, data, seed)
+    given = _load_data(part, data, seed)
     advice, cost = measure_call(lambda: advise(given.X, given.y, groups=given.groups))
     found = {"status": "ok", "seconds": cost.seconds, "wall_seconds": cost.wall}
-    found |= {"peak_bytes": cost.total_bytes, "source": source()}
+    found |= {"peak_bytes": cost.total_bytes, "source": hash_source()}
     found |= {"chosen": advice.best_norm_, "verdict": advice.verdict, "why": advice.why}
     found["held"] = {one.name: one.error for one in advice.norms}
     found["places"] = advice.bound_order()
     if part == "isolet":
         return found
-    errors = test_errors(advice, given)
+    errors = measure_test_errors(advice, given)
     best = min(errors.values())
-    return found | {"errors": errors, "slack": slack(given, best)}
+    return found | {"errors": errors, "slack": compute_slack(given, best)}
 
 
-def _data(part: str, data: str, seed: int) -> Design:
+def _load_data(part: str, data: str, seed: int) -> Design:
     if part == "designs":
         return DESIGNS[data](np.random.default_rng(seed))
     if part == "isolet":
@@ -47,11 +47,11 @@ def _data(part: str, data: str, seed: int) -> Design:
 
         found = load("isolet")
         return Design(np.asarray(found.X, dtype=np.float64), found.y, None, None)
-    return real(data, seed)
+    return draw_real(data, seed)
 
 
-def test_errors(advice: Any, given: Design) -> dict[str, float]:
-    """Return the error of every norm on rows that nothing was chosen on, at its best penalty."""
+def measure_test_errors(advice: Any, given: Design) -> dict[str, float]:
+    """Return the error of every norm at its best penalty, on rows that no choice used."""
     # The best penalty falls with the root of the number of rows.
     scale = math.sqrt(advice.n_used / advice.n_samples)
     errors = {}
@@ -66,7 +66,7 @@ def test_errors(advice: Any, given: Design) -> dict[str, float]:
     return errors
 
 
-def slack(given: Design, best: float) -> float:
+def compute_slack(given: Design, best: float) -> float:
     """Return a standard error of the smallest test error."""
     n = len(given.y_test)
     if np.ndim(given.y_test) == 1:

@@ -13,9 +13,9 @@ from rich.table import Table
 from benchmarks.advise.data import DESIGNS, REAL, VERDICTS
 from benchmarks.harness import terminal
 from benchmarks.harness.bar import Check
-from benchmarks.harness.commands import check_names, names, run_command, verdict
-from benchmarks.harness.jobs import Record, Store, carry_out
-from benchmarks.harness.terminal import failure
+from benchmarks.harness.commands import check_names, parse_names, report_bar, run_command
+from benchmarks.harness.jobs import Record, Store, run_module_safely
+from benchmarks.harness.terminal import describe_failure
 
 PARTS = ("designs", "real", "isolet")
 RIGHT = {"designs": (9, 10), "real": (7, 9)}
@@ -26,8 +26,8 @@ WALL = 1800.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``python -m benchmarks advise``."""
     add = parser.add_argument
-    add("--part", type=names, default=PARTS, help="designs, real, isolet (default: all)")
-    add("--data", type=names, help="designs and sets (default: all)")
+    add("--part", type=parse_names, default=PARTS, help="designs, real, isolet (default: all)")
+    add("--data", type=parse_names, help="designs and sets (default: all)")
     add("--seeds", type=int, default=3, help="draws of each (default: 3)")
     add("--first", type=int, default=0, help="the first seed (default: 0)")
     add("--json", type=Path, help="write results here as they come")
@@ -38,13 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all; returns 1 when ``--check`` found a miss, 130 when interrupted."""
-    console = console or terminal.console()
+    console = console or terminal.make_console()
     check_names(part=(args.part, PARTS), data=(args.data or (), (*DESIGNS, *REAL)))
     return run_command(args, console, run, report)
 
 
-def orders(args: argparse.Namespace) -> Iterator[Record]:
-    """Yield what the measuring processes are to do."""
+def list_orders(args: argparse.Namespace) -> Iterator[Record]:
+    """Yield the orders for the measuring processes."""
     for part, known in (("designs", DESIGNS), ("real", REAL)):
         for name in known if part in args.part else ():
             if args.data is None or name in args.data:
@@ -55,8 +55,8 @@ def orders(args: argparse.Namespace) -> Iterator[Record]:
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
-    """Measure what is not in the store."""
-    for order in orders(args):
+    """Measure the orders that are not in the store."""
+    for order in list_orders(args):
         key = "/".join(str(value) for value in order.values())
         found = store.content.get("advise", {})
         if found.get(key, {}).get("status") == "ok":
@@ -68,24 +68,24 @@ def run(args: argparse.Namespace, store: Store, console: Console) -> None:
 
 def run_order(order: Record) -> Record:
     """Run one order in its own process."""
-    return carry_out(["benchmarks.advise.child", json.dumps(order)], WALL)
+    return run_module_safely(["benchmarks.advise.child", json.dumps(order)], WALL)
 
 
 def describe(record: Record) -> str:
-    """One line about a finished order."""
+    """Return one line about a finished order."""
     if record["status"] == "failed":
-        return failure(record)
+        return describe_failure(record)
     if record["status"] != "ok":
         return str(record["status"])
-    said = f"{record['chosen']:<7} ({record['verdict']}), {record['seconds']:.1f} s"
+    summary = f"{record['chosen']:<7} ({record['verdict']}), {record['seconds']:.1f} s"
     if "errors" not in record:
-        return said
-    told = ", ".join(f"{name} {error:.3f}" for name, error in record["errors"].items())
-    return f"{'right' if right(record) else 'WRONG'}: {said}; test errors {told}"
+        return summary
+    errors = ", ".join(f"{name} {error:.3f}" for name, error in record["errors"].items())
+    return f"{'right' if is_right(record) else 'WRONG'}: {summary}; test errors {errors}"
 
 
-def right(record: Record) -> bool:
-    """Tell whether advice was right: in its norm, and in what it says of ties and of noise."""
+def is_right(record: Record) -> bool:
+    """Return whether advice was right, both in its norm and in its verdict."""
     errors = record["errors"]
     near = errors[record["chosen"]] <= min(errors.values()) + record["slack"]
     wanted = VERDICTS.get(record["data"]) if record["part"] == "designs" else None
@@ -101,25 +101,25 @@ def report(store: Store, console: Console) -> bool:
     for part in ("designs", "real"):
         some = [one for one in found.values() if one["part"] == part and one["status"] == "ok"]
         if some:
-            console.print(_table(part, some))
-    return verdict(list(checks(found)), store, console, found.values())
+            console.print(_make_table(part, some))
+    return report_bar(list(check_bar(found)), store, console, found.values())
 
 
-def _table(part: str, records: list[Record]) -> Table:
+def _make_table(part: str, records: list[Record]) -> Table:
     norms = list(dict.fromkeys(name for one in records for name in one["errors"]))
     table = Table(title=f"Advice on {part}: test errors by norm", title_justify="left", box=None)
     for head in ("data", "seed", "chosen", "says", "", *norms, "s"):
         table.add_column(head, justify="left" if head in ("data", "chosen", "says") else "right")
     for one in records:
         cells = [f"{one['errors'][name]:.3f}" if name in one["errors"] else "" for name in norms]
-        mark = "right" if right(one) else "wrong"
-        said = (one["data"], str(one["seed"]), one["chosen"], one["verdict"], mark)
-        table.add_row(*said, *cells, f"{one['seconds']:.1f}")
+        mark = "right" if is_right(one) else "wrong"
+        first_cells = (one["data"], str(one["seed"]), one["chosen"], one["verdict"], mark)
+        table.add_row(*first_cells, *cells, f"{one['seconds']:.1f}")
     return table
 
 
-def checks(found: dict[str, Record]) -> Iterator[Check]:
-    """Check how often advice is right, in every draw of all designs and sets, and its time."""
+def check_bar(found: dict[str, Record]) -> Iterator[Check]:
+    """Check how often advice is right in each draw of all datasets, and how long it takes."""
     for part, (least, whole) in RIGHT.items():
         records = [one for one in found.values() if one["part"] == part and one["status"] == "ok"]
         asked = f">= {least} of {whole}"
@@ -128,14 +128,14 @@ def checks(found: dict[str, Record]) -> Iterator[Check]:
             yield Check(part, "advice is right", asked)
         for seed in seeds:
             some = [one for one in records if one["seed"] == seed]
-            number = sum(map(right, some))
-            told = f"{number} of {len(some)}"
+            number = sum(map(is_right, some))
+            measured = f"{number} of {len(some)}"
             enough = number >= least if len(some) == whole else None
-            yield Check(part, f"advice is right, draw {seed}", asked, told, enough)
+            yield Check(part, f"advice is right, draw {seed}", asked, measured, enough)
     one = found.get("isolet/isolet/0", {})
     name, asked = "isolet: seconds", f"< {ISOLET_SECONDS:g} on 2 cores"
     if one.get("status") != "ok":
         yield Check("time", name, asked)
         return
-    told = f"{one['wall_seconds']:.1f}, one thread"
-    yield Check("time", name, asked, told, one["wall_seconds"] < ISOLET_SECONDS)
+    measured = f"{one['wall_seconds']:.1f}, one thread"
+    yield Check("time", name, asked, measured, one["wall_seconds"] < ISOLET_SECONDS)

@@ -1,4 +1,4 @@
-"""Designs in which one norm should win, and real sets, for ``benchmarks.advise``."""
+"""Synthetic designs in which one norm should win, and real data, for ``benchmarks.advise``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REAL = (
 
 @dataclass(frozen=True)
 class Design:
-    """Training and test rows, and groups of columns where there are some."""
+    """Training and test rows, and groups of columns if there are any."""
 
     X: Any
     y: Any
@@ -29,12 +29,12 @@ def _cut(X: np.ndarray, y: np.ndarray, n: int, groups: np.ndarray | None = None)
     return Design(X[:n], y[:n], X[n:], y[n:], groups)
 
 
-def _labels(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _draw_labels(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
 
 
-def experts(rng: np.random.Generator) -> Design:
-    """Labels are binary numbers of few columns of signs, some of them wrong."""
+def draw_experts(rng: np.random.Generator) -> Design:
+    """Draw labels that are binary numbers spelt by a few columns of signs, some labels wrong."""
     n, d, k = 300, 60, 8
     X = rng.choice([-1.0, 1.0], (n + TESTED, d))
     y = (X[:, :3] > 0.0) @ (2 ** np.arange(3))
@@ -43,31 +43,31 @@ def experts(rng: np.random.Generator) -> Design:
     return _cut(X, y, n)
 
 
-def low_rank_tasks(rng: np.random.Generator) -> Design:
-    """Outputs of a regression that share two directions."""
+def draw_low_rank_tasks(rng: np.random.Generator) -> Design:
+    """Draw regression outputs that share two directions."""
     n, d, k = 60, 40, 15
     X = rng.standard_normal((n + TESTED, d))
     W = rng.standard_normal((d, 2)) @ rng.standard_normal((2, k)) / np.sqrt(d)
     return _cut(X, X @ W + rng.standard_normal((len(X), k)), n)
 
 
-def low_rank_classes(rng: np.random.Generator) -> Design:
-    """Classes that share two directions."""
+def draw_low_rank_classes(rng: np.random.Generator) -> Design:
+    """Draw classes that share two directions."""
     n, d, k = 300, 60, 15
     X = rng.standard_normal((n + TESTED, d))
     W = rng.standard_normal((d, 2)) @ rng.standard_normal((2, k)) * 4.5 / np.sqrt(2 * d)
-    return _cut(X, _labels(X @ W, rng), n)
+    return _cut(X, _draw_labels(X @ W, rng), n)
 
 
-def dense(rng: np.random.Generator) -> Design:
-    """Small weights for all columns and classes."""
+def draw_dense(rng: np.random.Generator) -> Design:
+    """Draw data with small weights for all columns and classes."""
     n, d, k = 200, 50, 5
     X = rng.standard_normal((n + TESTED, d))
-    return _cut(X, _labels(X @ (0.35 * rng.standard_normal((d, k))), rng), n)
+    return _cut(X, _draw_labels(X @ (0.35 * rng.standard_normal((d, k))), rng), n)
 
 
-def entries(rng: np.random.Generator) -> Design:
-    """Outputs that have nothing in common, each with a few columns of its own."""
+def draw_entries(rng: np.random.Generator) -> Design:
+    """Draw outputs that share nothing, each with a few columns of its own."""
     n, d, k = 60, 80, 10
     X, W = rng.standard_normal((n + TESTED, d)), np.zeros((d, k))
     for output in range(k):
@@ -75,17 +75,17 @@ def entries(rng: np.random.Generator) -> Design:
     return _cut(X, X @ W + rng.standard_normal((len(X), k)), n)
 
 
-def text(rng: np.random.Generator) -> Design:
-    """Rows with few entries that are not zero, and weights for all columns."""
+def draw_text(rng: np.random.Generator) -> Design:
+    """Draw rows with few nonzero entries, and weights for all columns."""
     n, d, k = 300, 400, 5
     share = 1.0 / np.sqrt(np.arange(1, d + 1))
     share = np.minimum(0.9, 20.0 * share / share.sum())
     X = (rng.random((n + TESTED, d)) < share).astype(float)
-    return _cut(X, _labels(X @ (0.8 * rng.standard_normal((d, k))), rng), n)
+    return _cut(X, _draw_labels(X @ (0.8 * rng.standard_normal((d, k))), rng), n)
 
 
-def blocks(rng: np.random.Generator) -> Design:
-    """Two of twenty groups of columns matter."""
+def draw_blocks(rng: np.random.Generator) -> Design:
+    """Draw data in which two of twenty groups of columns matter."""
     n, d, k = 100, 160, 4
     groups = np.repeat(np.arange(20), 8)
     X, W = rng.standard_normal((n + TESTED, d)), np.zeros((d, k))
@@ -94,41 +94,41 @@ def blocks(rng: np.random.Generator) -> Design:
     return _cut(X, X @ W + 2.0 * rng.standard_normal((len(X), k)), n, groups)
 
 
-def shared_support(rng: np.random.Generator) -> Design:
-    """Six of 600 columns matter to all outputs; 80 rows."""
+def draw_shared_support(rng: np.random.Generator) -> Design:
+    """Draw 80 rows in which six of 600 columns matter to all outputs."""
     n, d, k = 80, 600, 6
     X, W = rng.standard_normal((n + TESTED, d)), np.zeros((d, k))
     W[rng.choice(d, 6, replace=False)] = 1.2 * rng.standard_normal((6, k))
     return _cut(X, X @ W + 2.0 * rng.standard_normal((len(X), k)), n)
 
 
-def plenty(rng: np.random.Generator) -> Design:
-    """Many rows for few columns, where the norms should tie."""
+def draw_plenty(rng: np.random.Generator) -> Design:
+    """Draw many rows with few columns, for which the norms should tie."""
     n, d, k = 6000, 10, 4
     X = rng.standard_normal((n + TESTED, d))
-    return _cut(X, _labels(X @ rng.standard_normal((d, k)), rng), n)
+    return _cut(X, _draw_labels(X @ rng.standard_normal((d, k)), rng), n)
 
 
-def noise(rng: np.random.Generator) -> Design:
-    """Labels that have nothing to do with the rows, where nothing should help."""
+def draw_noise(rng: np.random.Generator) -> Design:
+    """Draw labels that are independent of the rows, so that no norm should help."""
     n, d, k = 200, 40, 4
     X = rng.standard_normal((n + TESTED, d))
     return _cut(X, rng.integers(k, size=len(X)), n)
 
 
 DESIGNS: dict[str, Callable[[np.random.Generator], Design]] = {
-    made.__name__.replace("_", "-"): made
-    for made in (
-        experts, low_rank_tasks, low_rank_classes, dense, entries, text, blocks, shared_support,
-        plenty, noise,
+    draw.__name__.removeprefix("draw_").replace("_", "-"): draw
+    for draw in (
+        draw_experts, draw_low_rank_tasks, draw_low_rank_classes, draw_dense, draw_entries,
+        draw_text, draw_blocks, draw_shared_support, draw_plenty, draw_noise,
     )
 }  # fmt: skip
-#: What advice must say of a design, beside its choice.
+#: The verdict that advice must give on a design, in addition to its choice.
 VERDICTS = {"plenty": ("tie",), "noise": ("nothing",)}
 
 
-def real(name: str, seed: int) -> Design:
-    """Return half of a stored set to learn from, drawn, at most 3000 rows, and the rest."""
+def draw_real(name: str, seed: int) -> Design:
+    """Return a random half of a stored dataset for training (at most 3000 rows), and the rest."""
     from sklearn.model_selection import train_test_split
 
     from mixnorm.datasets import load

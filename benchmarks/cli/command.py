@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from benchmarks.harness.jobs import machine
-from benchmarks.harness.terminal import console
+from benchmarks.harness.jobs import describe_machine
+from benchmarks.harness.terminal import make_console
 
 SIZE = 20
-# What the command line promises: seconds for --help, seconds and GiB for the whole fit.
+# Upper bounds: seconds for --help, seconds and GiB for the whole fit.
 BAR = {"help": 0.4, "fit": 60.0, "memory": 3.0}
 
 WHOLE = "mixnorm fit, then predict"
@@ -28,7 +28,7 @@ READ = "import pandas as pd; frame = pd.read_csv({train!r})"
 ARROW_READ = "import pandas as pd; frame = pd.read_csv({train!r}, engine='pyarrow')"
 OURS_READ = "from mixnorm.tables import read_table; frame = read_table({train!r}).frame"
 
-# Columns that never vary are left out: abess refuses them, SelectKBest warns of them.
+# Constant columns are left out, because abess refuses them and SelectKBest warns about them.
 SCRIPT = """
 import joblib
 import pandas as pd
@@ -86,20 +86,20 @@ def main(args: argparse.Namespace) -> int:
     rows = []
     with tempfile.TemporaryDirectory(prefix="mixnorm-bench-cli-") as folder:
         places = write_csv(Path(folder))
-        for name, commands in lines(places, args.no_peers):
+        for name, commands in list_lines(places, args.no_peers):
             rows.append(measure(name, commands, args.repeats, args.limit))
-            console().print(f"{name:<28} {describe(rows[-1])}", highlight=False)
+            make_console().print(f"{name:<28} {describe(rows[-1])}", highlight=False)
     found = {row["name"]: row for row in rows}
-    console().print(table(rows, found))
-    missed = check(found)
+    make_console().print(make_table(rows, found))
+    missed = check_bar(found)
     if args.json is not None:
-        content = {"machine": machine(), "rows": rows, "missed": missed}
+        content = {"machine": describe_machine(), "rows": rows, "missed": missed}
         args.json.write_text(json.dumps(content, indent=1))
     return int(bool(missed) and args.check)
 
 
 def write_csv(folder: Path) -> dict[str, str]:
-    """Write mnist as two CSV files and return all places used."""
+    """Write mnist as two CSV files, and return all file names."""
     import pandas as pd
 
     from mixnorm.datasets import load
@@ -115,8 +115,8 @@ def write_csv(folder: Path) -> dict[str, str]:
     return places
 
 
-def lines(places: dict[str, str], only_ours: bool) -> list[tuple[str, list[list[str]]]]:
-    """Return the processes of every line, by its name."""
+def list_lines(places: dict[str, str], only_ours: bool) -> list[tuple[str, list[list[str]]]]:
+    """Return the name and the commands of each line of the table."""
 
     def python(code: str) -> list[list[str]]:
         return [[sys.executable, "-c", code.format(size=SIZE, **places)]]
@@ -143,10 +143,10 @@ def lines(places: dict[str, str], only_ours: bool) -> list[tuple[str, list[list[
 
 
 def measure(name: str, commands: list[list[str]], repeats: int, limit: float) -> dict[str, Any]:
-    """Run a line a few times; return its best wall-clock time, with what belongs to that run."""
+    """Run a line a few times, and return the figures of the run with the best wall-clock time."""
     runs = []
     for _ in range(repeats):
-        run = ran(commands, limit)
+        run = run_processes(commands, limit)
         if "seconds" not in run:
             return {"name": name} | run
         runs.append(run)
@@ -156,8 +156,8 @@ def measure(name: str, commands: list[list[str]], repeats: int, limit: float) ->
     return {"name": name} | best | {"runs": [run["seconds"] for run in runs]}
 
 
-def ran(commands: list[list[str]], limit: float) -> dict[str, Any]:
-    """Run processes one after the other; return seconds of all together, or what went wrong."""
+def run_processes(commands: list[list[str]], limit: float) -> dict[str, Any]:
+    """Run processes one after the other; return their total figures, or the failed command."""
     began, cpu, kib, text = time.perf_counter(), 0.0, 0, ""
     for command in commands:
         with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
@@ -165,7 +165,7 @@ def ran(commands: list[list[str]], limit: float) -> dict[str, Any]:
             timer = threading.Timer(limit - (time.perf_counter() - began), process.kill)
             timer.start()
             _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)  # else Popen waits for it
+            process.returncode = os.waitstatus_to_exitcode(status)  # else Popen waits again
             stopped = not timer.is_alive()
             timer.cancel()
             errors.seek(0)
@@ -178,16 +178,16 @@ def ran(commands: list[list[str]], limit: float) -> dict[str, Any]:
         cpu += usage.ru_utime + usage.ru_stime
         kib = max(kib, usage.ru_maxrss)
     took = time.perf_counter() - began
-    return {"seconds": took, "cpu": cpu, "gib": kib / 2**20} | error_in(text)
+    return {"seconds": took, "cpu": cpu, "gib": kib / 2**20} | find_error(text)
 
 
-def error_in(text: str) -> dict[str, float]:
-    """Return the test error in percent that a line printed last: a number, or our JSON."""
+def find_error(text: str) -> dict[str, float]:
+    """Return the test error in percent from the last output line: a number, or our JSON."""
     try:
-        said = json.loads(text)
+        result = json.loads(text)
     except ValueError:
         return {}
-    error = said if isinstance(said, float) else said.get("error")
+    error = result if isinstance(result, float) else result.get("error")
     return {} if error is None else {"error": 100 * error}
 
 
@@ -198,8 +198,8 @@ def describe(row: dict[str, Any]) -> str:
     return f"> {row['limit']:g} s" if "limit" in row else f"{row['seconds']:.2f} s"
 
 
-def table(rows: list[dict[str, Any]], found: dict[str, dict[str, Any]]) -> Table:
-    """Return the results; ratios are to our line that does the same work."""
+def make_table(rows: list[dict[str, Any]], found: dict[str, dict[str, Any]]) -> Table:
+    """Return the table of results; ratios are to our line that does the same work."""
     made = Table(title=f"mnist.csv to predictions with {SIZE} features", title_justify="left")
     for column in ("line", "seconds", "CPU s", "GiB", "test error %", "ratio", "CPU ratio"):
         made.add_column(column, justify="left" if column == "line" else "right")
@@ -212,15 +212,15 @@ def table(rows: list[dict[str, Any]], found: dict[str, dict[str, Any]]) -> Table
             continue
         pairs = [(row[unit], ours.get(unit, 1.0)) for unit in ("seconds", "cpu")]
         ratios = [f"{mine / other:.1f} x" if theirs else "" for mine, other in pairs]
-        # Of a fit alone, the error that mixnorm prints is the one on rows that it set aside.
+        # The error that ``mixnorm fit`` alone prints is on held-out rows, not on the test file.
         error = f"{row['error']:.1f}" if row["name"] in (WHOLE, *SCRIPTS) else ""
         figures = (f"{row['seconds']:.2f}", f"{row['cpu']:.2f}", f"{row['gib']:.2f}")
         made.add_row(row["name"], *figures, error, *ratios)
     return made
 
 
-def check(found: dict[str, dict[str, Any]]) -> list[str]:
-    """Compare with the bar, say so, and return what was missed."""
+def check_bar(found: dict[str, dict[str, Any]]) -> list[str]:
+    """Print each figure of the bar, and return those that were missed."""
     whole = found["mixnorm fit --report"]
     figures = [
         ("mixnorm --help, seconds", found["mixnorm --help"].get("seconds"), BAR["help"]),
@@ -231,7 +231,9 @@ def check(found: dict[str, dict[str, Any]]) -> list[str]:
     for name, value, bar in figures:
         good = value is not None and value < bar
         shown = "failed" if value is None else f"{value:.2f}"
-        console().print(f"{'pass' if good else 'MISS'}  {name}: {shown} (asked: under {bar:g})")
+        make_console().print(
+            f"{'pass' if good else 'MISS'}  {name}: {shown} (asked: under {bar:g})"
+        )
         if not good:
             missed.append(name)
     return missed

@@ -21,7 +21,7 @@ from benchmarks.harness.measure import measure_call
 SIZES = (5, 10, 20, 40)
 #: Penalties of the grid, in standard units of the columns.
 GRID = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-# Folds are drawn so often where there are fewer rows.
+# Folds are drawn REPEATS times for datasets with fewer than FEW_ROWS rows.
 REPEATS, FEW_ROWS = 10, 1000
 STORED = (
     "chars74k_kaggle",
@@ -63,11 +63,11 @@ def load(name: str) -> tuple[Any, np.ndarray]:
     return (X if hasattr(X, "tocsr") else X.reshape(len(X), -1)), bunch.y
 
 
-def folds(y: np.ndarray, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return stratified folds, drawn ten times where rows are few.
+def draw_folds(y: np.ndarray, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return stratified folds, drawn ten times if there are few rows.
 
-    A row of two hundred is half a point: with one draw of the folds, the best of seven penalties
-    would be the luckiest. A class of few rows is in fewer folds.
+    With two hundred rows, one row is half a point of error. With a single draw of the folds, the
+    best of seven penalties would be the luckiest one. A class with few rows is in fewer folds.
     """
     from sklearn.model_selection import RepeatedStratifiedKFold
 
@@ -78,8 +78,8 @@ def folds(y: np.ndarray, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
         return list(splitter.split(np.zeros(len(y)), y))
 
 
-def scores(model: Any, X: Any, y: np.ndarray) -> dict[str, list[float]]:
-    """Return error in percent and log loss by size; rows of classes never seen have no log loss."""
+def score_path(model: Any, X: Any, y: np.ndarray) -> dict[str, list[float]]:
+    """Return error in percent and log loss by size; rows of unseen classes have no log loss."""
     known = np.isin(y, model.classes_)
     place = np.searchsorted(model.classes_, y[known])
     found: dict[str, list[float]] = {}
@@ -97,12 +97,12 @@ def scores(model: Any, X: Any, y: np.ndarray) -> dict[str, list[float]]:
 def measure(data: str, count: int = 5) -> dict[str, Any]:
     """Score paths with the defaults and with every penalty of the grid on the same folds."""
     X, y = load(data)
-    splits = folds(y, count)
-    found = {str(alpha): _path(X, y, alpha, splits) for alpha in ("auto", *GRID)}
+    splits = draw_folds(y, count)
+    found = {str(alpha): _measure_path(X, y, alpha, splits) for alpha in ("auto", *GRID)}
     return {"status": "ok", "rows": len(y), "columns": X.shape[1], "alphas": found}
 
 
-def _path(X: Any, y: np.ndarray, alpha: float | str, splits: list[Any]) -> dict[str, Any]:
+def _measure_path(X: Any, y: np.ndarray, alpha: float | str, splits: list[Any]) -> dict[str, Any]:
     """Return mean scores by size of paths with one penalty, and the seconds of a fit."""
     from mixnorm import ShareBoostClassifier
 
@@ -113,16 +113,16 @@ def _path(X: Any, y: np.ndarray, alpha: float | str, splits: list[Any]) -> dict[
             warnings.simplefilter("ignore")
             fit = partial(model.fit, X_train, y[train])
             costs.append(measure_call(fit)[1].seconds)
-        parts.append(scores(model, X[test], y[test]))
+        parts.append(score_path(model, X[test], y[test]))
     kept = [size for size in parts[0] if all(size in part for part in parts)]
     mean = {size: np.mean([part[size] for part in parts], axis=0).tolist() for size in kept}
     return {"at": mean, "seconds": float(np.mean(costs))}
 
 
 def time_path(data: str, repeats: int = 5) -> dict[str, Any]:
-    """Return the CPU seconds of a default path on all rows, the fastest of several after a first.
+    """Return the CPU seconds of a default path on all rows: the fastest of several warm fits.
 
-    Other work on the machine only adds to them.
+    The fastest one counts, because other work on the machine can only add seconds.
     """
     from mixnorm import ShareBoostClassifier
 

@@ -18,25 +18,25 @@ from benchmarks.defaults import other_pools, penguins
 from benchmarks.defaults.child import DATA, GRID, SIZES
 from benchmarks.harness import terminal
 from benchmarks.harness.bar import Check
-from benchmarks.harness.commands import check_names, names, run_command, verdict
-from benchmarks.harness.jobs import Record, Store, carry_out, unpacked
-from benchmarks.harness.terminal import failure
+from benchmarks.harness.commands import check_names, parse_names, report_bar, run_command
+from benchmarks.harness.jobs import Record, Store, run_module_safely, unpack_commit
+from benchmarks.harness.terminal import describe_failure
 
 AUTO = "auto"
 QUICK = ("iris", "wine", "glass", "breast_cancer", "digits", "penguins-like")
-# The bar: points of error, worst of them, the same on large sets; share of log loss; time.
+# The bar: mean and worst regret in points, the mean on large datasets, log loss, and time.
 MEAN, WORST, LARGE = 0.5, 2.5, 0.3
 MANY_ROWS = 20_000
 LOG_LOSS, TIMES = 0.15, 1.8
 WALL = 7200.0
-# Drawn tables, by seeds that nothing was chosen by.
+# Number of drawn tables, and their first seed. No setting was chosen with these seeds.
 TABLES, FIRST_SEED = 20, 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``python -m benchmarks defaults``."""
     add = parser.add_argument
-    add("--data", type=names, help="sets, separated by commas (default: all)")
+    add("--data", type=parse_names, help="sets, separated by commas (default: all)")
     add("--folds", type=int, default=5, help="folds of the cross-validation (default: 5)")
     add("--quick", action="store_true", help="six small sets")
     add("--beside", metavar="COMMIT", help="time default paths beside those of this commit")
@@ -55,20 +55,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all; returns 1 when ``--check`` found a miss, 130 when interrupted."""
-    console = console or terminal.console()
+    console = console or terminal.make_console()
     check_names(data=(args.data or (), DATA))
     return run_command(args, console, run, report)
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
-    """Measure what is not in the store."""
+    """Measure the orders that are not in the store."""
     if args.pools:
-        for data, pool in itertools.product(other_pools.SETS, other_pools.pools()):
+        for data, pool in itertools.product(other_pools.SETS, other_pools.list_pools()):
             order = {"job": "pools", "data": data, "pool": pool}
             _keep(store, console, f"{data}/pool-{pool}", order, {})
         return
     with tempfile.TemporaryDirectory(prefix="mixnorm-beside-") as folder:
-        earlier = {} if args.beside is None else unpacked(args.beside, Path(folder))
+        earlier = {} if args.beside is None else unpack_commit(args.beside, Path(folder))
         tables = 0 if args.data or args.quick else TABLES
         count = tables if args.penguins is None else args.penguins
         for seed in range(FIRST_SEED, FIRST_SEED + count):
@@ -94,13 +94,13 @@ def _keep(
 
 def run_order(order: Record, environment: Mapping[str, str]) -> Record:
     """Run one order in its own process."""
-    return carry_out(["benchmarks.defaults.child", json.dumps(order)], WALL, environment)
+    return run_module_safely(["benchmarks.defaults.child", json.dumps(order)], WALL, environment)
 
 
 def describe(record: Record) -> str:
-    """One line about a finished order."""
+    """Return one line about a finished order."""
     if record["status"] == "failed":
-        return failure(record)
+        return describe_failure(record)
     if record["status"] != "ok":
         return str(record["status"])
     if "chosen" in record:
@@ -115,10 +115,10 @@ def describe(record: Record) -> str:
 # --- report
 
 
-def regrets(found: Mapping[str, Record], data: str) -> dict[int, tuple[float, float]]:
-    """Return by size what the default has more of than the grid's best: points, share of log loss.
+def compute_regrets(found: Mapping[str, Record], data: str) -> dict[int, tuple[float, float]]:
+    """Return the regret by size: points of error, and share of log loss above the grid's best.
 
-    Nothing where the set was not measured.
+    The result is empty if the dataset was not measured.
     """
     record = found.get(f"{data}/paths", {})
     if record.get("status") != "ok":
@@ -133,8 +133,8 @@ def regrets(found: Mapping[str, Record], data: str) -> dict[int, tuple[float, fl
     return made
 
 
-def ratio(found: Mapping[str, Record], data: str) -> float | None:
-    """Return the time of a default path now over that of the earlier commit."""
+def compute_time_ratio(found: Mapping[str, Record], data: str) -> float | None:
+    """Return the time of a default path divided by that of the earlier commit."""
     pair = [found.get(f"{data}/{when}", {}) for when in ("now", "then")]
     if any(one.get("status") != "ok" for one in pair):
         return None
@@ -144,54 +144,54 @@ def ratio(found: Mapping[str, Record], data: str) -> float | None:
 def report(store: Store, console: Console) -> bool:
     """Print the table and the bar; return whether a measured figure misses it."""
     found = store.content.get("defaults", {})
-    for table in (_table(found), other_pools.table(found)):
+    for table in (_make_table(found), other_pools.make_table(found)):
         if table is not None:
             console.print(table)
-    checked = [*checks(found), *penguins.checks(found)]
-    return verdict(checked, store, console)
+    checked = [*check_bar(found), *penguins.check_bar(found)]
+    return report_bar(checked, store, console)
 
 
-def _table(found: Mapping[str, Record]) -> Table:
+def _make_table(found: Mapping[str, Record]) -> Table:
     title = "Default beside the best of the grid: points of error, and share of log loss in %"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     table.add_column("data")
     for head in ("rows", "columns", *(f"at {size}" for size in SIZES), "seconds", "time / then"):
         table.add_column(head, justify="right", no_wrap=True)
     for data in DATA:
-        record, made = found.get(f"{data}/paths", {}), regrets(found, data)
+        record, made = found.get(f"{data}/paths", {}), compute_regrets(found, data)
         if record.get("status") != "ok":
             continue
         cells = [f"{made[s][0]:+.2f} {100 * made[s][1]:+.0f}" if s in made else "" for s in SIZES]
         shape = (str(record["rows"]), str(record["columns"]))
-        times = ratio(found, data)
+        times = compute_time_ratio(found, data)
         last = "" if times is None else f"{times:.2f}"
         seconds = record["alphas"][AUTO]["seconds"]
         table.add_row(data, *shape, *cells, f"{seconds:.2f}", last)
     return table
 
 
-def checks(found: Mapping[str, Record]) -> Iterator[Check]:
-    """Check mean and worst regret, that of large sets, log loss, and time."""
-    made = {data: regrets(found, data) for data in DATA}
+def check_bar(found: Mapping[str, Record]) -> Iterator[Check]:
+    """Check the regret (mean, worst, and on large datasets), log loss, and time."""
+    made = {data: compute_regrets(found, data) for data in DATA}
     for size in SIZES:
         points = [one[size][0] for one in made.values() if size in one]
-        yield _most("regret", f"mean at {size} features", points, MEAN, np.mean)
+        yield _check_most("regret", f"mean at {size} features", points, MEAN, np.mean)
     every = [pair for one in made.values() for pair in one.values()]
-    yield _most("regret", "worst", [pair[0] for pair in every], WORST, np.max)
+    yield _check_most("regret", "worst", [pair[0] for pair in every], WORST, np.max)
     large = [
         pair[0]
         for data, one in made.items()
         for pair in one.values()
         if found[f"{data}/paths"]["rows"] > MANY_ROWS
     ]
-    yield _most("regret", f"mean on more than {MANY_ROWS:,} rows", large, LARGE, np.mean)
+    yield _check_most("regret", f"mean on more than {MANY_ROWS:,} rows", large, LARGE, np.mean)
     lost = [pair[1] for pair in every]
-    yield _most("log loss", "mean share above the grid's best", lost, LOG_LOSS, np.mean)
-    times = [times for data in DATA if (times := ratio(found, data)) is not None]
-    yield _most("time", "worst ratio to the earlier commit", times, TIMES, np.max)
+    yield _check_most("log loss", "mean share above the grid's best", lost, LOG_LOSS, np.mean)
+    times = [times for data in DATA if (times := compute_time_ratio(found, data)) is not None]
+    yield _check_most("time", "worst ratio to the earlier commit", times, TIMES, np.max)
 
 
-def _most(group: str, name: str, values: list[float], most: float, over: object) -> Check:
+def _check_most(group: str, name: str, values: list[float], most: float, over: object) -> Check:
     asked = f"<= {most:g}"
     if not values:
         return Check(group, name, asked)

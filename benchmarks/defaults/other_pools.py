@@ -1,4 +1,4 @@
-"""Test errors of pools by penalty: ``alpha="auto"`` beside fixed values, on 3,000 training rows."""
+"""Test errors of pools with ``alpha="auto"`` and with fixed values, on 3,000 training rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PENALTIES = ("auto", 1e-6, 1e-4, 1e-3, 1e-2)
 ROWS = 3000
 
 
-def pools() -> dict[str, tuple[Any, int]]:
+def list_pools() -> dict[str, tuple[Any, int]]:
     """Return each pool with the number of its features in a model."""
     from mixnorm.pools import Boxes, Pieces, Stumps
 
@@ -39,7 +39,7 @@ def measure(data: str, pool: str) -> Record:
     X, y = stored.X[kept], stored.y[kept]
     mean, deviation = X.mean(axis=0), X.std(axis=0)
     X, X_test = (X - mean) / deviation, (stored.X_test - mean) / deviation
-    used, size = pools()[pool]
+    used, size = list_pools()[pool]
     errors, seconds = {}, {}
     for alpha in PENALTIES:
         model = ShareBoostClassifier(size, pool=used, alpha=alpha, random_state=0)
@@ -52,12 +52,12 @@ def measure(data: str, pool: str) -> Record:
 
 
 def describe(record: Record) -> str:
-    """One line about a pool on a set."""
+    """Return one line about a pool on a dataset."""
     return ", ".join(f"{error:.1f} % at {alpha}" for alpha, error in record["errors"].items())
 
 
-def table(found: Mapping[str, Record]) -> Table | None:
-    """Return the errors by set, pool and penalty; None where none was measured."""
+def make_table(found: Mapping[str, Record]) -> Table | None:
+    """Return the errors by dataset, pool and penalty; None if nothing was measured."""
     title = "Test errors in % by alpha: 80 stumps, 80 boxes or 20 pieces"
     made = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     made.add_column("data, pool")

@@ -1,7 +1,7 @@
-"""The choice and the baseline of ``mixnorm fit`` on drawn tables like the penguins.
+"""The features and the baseline of ``mixnorm fit`` on drawn tables that resemble the penguins.
 
-The baseline that it prints is compared with a pipeline of scikit-learn that a user would tune: the
-same folds, gaps filled and columns standardised within each, ``LogisticRegressionCV``.
+The printed baseline is compared with a tuned scikit-learn pipeline, ``LogisticRegressionCV`` on the
+same folds. The pipeline fills gaps and standardises columns within each fold.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.bar import Check
-from benchmarks.harness.drawn_tables import NOISE, penguins, write_csv
+from benchmarks.harness.drawn_tables import NOISE, draw_penguins, write_csv
 from benchmarks.harness.jobs import Record
 
 SIZE, FOLDS = 5, 5
-# The bar: share of tables without a noise column among the first five, and points of error.
+# The bar: share of tables without a noise column in the first five, and difference in points.
 CLEAN, POINTS = 0.95, 0.5
 
 
 def measure(seed: int) -> Record:
     """Run ``mixnorm fit -k 5`` on a table, and tune scikit-learn's pipeline on the same folds."""
-    table = penguins(seed)
+    table = draw_penguins(seed)
     began = time.process_time()
-    told = fit_table(table)
+    output = fit_table(table)
     seconds = time.process_time() - began
     return {
         "status": "ok",
-        "chosen": [row["name"] for row in told["path"]],
-        "error": 100.0 * told["error"],
-        "baseline": 100.0 * told["full_error"],
-        "own": 100.0 * told["own_full_error"],
-        "tuned": tuned_error(table),
+        "chosen": [row["name"] for row in output["path"]],
+        "error": 100.0 * output["error"],
+        "baseline": 100.0 * output["full_error"],
+        "own": 100.0 * output["own_full_error"],
+        "tuned": measure_tuned_error(table),
         "seconds": seconds,
     }
 
@@ -56,11 +56,11 @@ def fit_table(table: Mapping[str, np.ndarray]) -> dict[str, Any]:
             code = main([*words, "--report", str(place / "report.html")])
         if code:
             raise RuntimeError(f"mixnorm fit ended with status {code}")
-        told: dict[str, Any] = json.loads(out.getvalue())
-        return told
+        output: dict[str, Any] = json.loads(out.getvalue())
+        return output
 
 
-def tuned_error(table: Mapping[str, np.ndarray]) -> float:
+def measure_tuned_error(table: Mapping[str, np.ndarray]) -> float:
     """Return the error in percent of a tuned pipeline on the folds of ``mixnorm fit``."""
     import pandas as pd
     from sklearn.model_selection import StratifiedKFold, cross_val_score
@@ -68,11 +68,11 @@ def tuned_error(table: Mapping[str, np.ndarray]) -> float:
     frame = pd.DataFrame(dict(table)).replace("", np.nan)
     y = frame.pop("species").to_numpy(str)
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
-    right = cross_val_score(_pipeline(), frame, y, cv=folds, scoring="accuracy")
+    right = cross_val_score(_make_pipeline(), frame, y, cv=folds, scoring="accuracy")
     return 100.0 * (1.0 - float(np.mean(right)))
 
 
-def _pipeline() -> Any:
+def _make_pipeline() -> Any:
     from sklearn.compose import make_column_selector, make_column_transformer
     from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegressionCV
@@ -95,15 +95,15 @@ def _pipeline() -> Any:
 
 
 def describe(record: Record) -> str:
-    """One line about a table."""
+    """Return one line about a table."""
     return (
         f"{', '.join(record['chosen'])}: {record['error']:.1f} %; all columns {record['own']:.1f} "
         f"%, scikit-learn as printed {record['baseline']:.1f} %, tuned {record['tuned']:.1f} %"
     )
 
 
-def checks(found: Mapping[str, Record]) -> Iterator[Check]:
-    """Check the choice and the printed baseline over all tables that were measured."""
+def check_bar(found: Mapping[str, Record]) -> Iterator[Check]:
+    """Check the chosen features and the printed baseline over all measured tables."""
     records = [
         record
         for key, record in found.items()

@@ -1,6 +1,6 @@
-"""Drawn inputs, good and bad: every result is right or a clear error.
+"""Fuzz tests: every drawn input, good or bad, gives a right result or a clear error.
 
-Each input is a number. It seeds a generator that draws an estimator (or a pool, a norm, a loss, a
-kernel, a command) with parameters and data. ``verdict.py`` says what counts as a failure. Start
+Each input has a number, which seeds a generator. The generator draws an estimator (or a pool, a
+norm, a loss, a kernel, a command) with parameters and data. ``verdict.py`` defines a failure. Start
 reading at ``cases.py``, which knows all kinds of inputs; ``command.py`` runs them.
 """

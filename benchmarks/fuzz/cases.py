@@ -15,7 +15,7 @@ Draw = Callable[[np.random.Generator], Outcome]
 _RARE = 0.4  # a search takes as long as several fits
 
 
-def _kinds() -> dict[str, tuple[Draw, float]]:
+def _list_kinds() -> dict[str, tuple[Draw, float]]:
     kinds: dict[str, tuple[Draw, float]] = {
         name: (partial(estimators.draw, name=name), _RARE if name.endswith("CV") else 1.0)
         for name in estimators.NAMES
@@ -29,7 +29,7 @@ def _kinds() -> dict[str, tuple[Draw, float]]:
     }
 
 
-KINDS = _kinds()
+KINDS = _list_kinds()
 
 
 def run(seed: int, number: int, kinds: tuple[str, ...] = ()) -> Outcome:

@@ -1,4 +1,4 @@
-"""``python -m benchmarks fuzz``: hand out inputs to processes, count what becomes of them."""
+"""``python -m benchmarks fuzz``: hand out inputs to processes, and count the results."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.harness import terminal
-from benchmarks.harness.commands import check_names, names
-from benchmarks.harness.jobs import ROOT, Record, Store, child_environment
+from benchmarks.harness.commands import check_names, parse_names
+from benchmarks.harness.jobs import ROOT, Record, Store, make_child_environment
 
-_CHUNK = 250  # inputs of one process: what it leaks or breaks is gone after these
+_CHUNK = 250  # inputs per process; a leak or a broken state ends with the process
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,12 +32,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--inputs", type=int, default=2000, help="how many inputs to draw (default: 2000)")
     add("--first", type=int, default=0, help="number of the first input (default: 0)")
     add("--seed", type=int, default=0, help="seed of all inputs (default: 0)")
-    add("--only", type=int, nargs="+", help="try these numbers alone, such as a failure again")
-    add("--kinds", type=names, default=(), help="estimators or parts, by commas (default: all)")
+    add("--only", type=int, nargs="+", help="try only these input numbers, such as a failed one")
+    add(
+        "--kinds",
+        type=parse_names,
+        default=(),
+        help="estimators or parts, separated by commas (default: all)",
+    )
     add("--processes", type=int, default=2, help="processes side by side (default: 2)")
-    add("--seconds", type=float, default=float("inf"), help="start no input after so many seconds")
+    add("--seconds", type=float, default=float("inf"), help="start no input after these seconds")
     add("--json", type=Path, help="write results here as they come")
-    add("--resume", action="store_true", help="go on where --json ends")
+    add("--resume", action="store_true", help="continue where --json ends")
 
 
 def main(args: argparse.Namespace, console: Console | None = None) -> int:
@@ -45,19 +50,19 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
     from benchmarks.fuzz.cases import KINDS
 
     check_names(kind=(args.kinds, KINDS))
-    console = console or terminal.console()
+    console = console or terminal.make_console()
     store, status = Store(args.json, resume=args.resume), 0
     try:
         _try_all(args, store, console)
     except KeyboardInterrupt:
-        console.print("[yellow]Interrupted; what was finished is reported. --resume goes on.[/]")
+        console.print("[yellow]Interrupted; finished inputs are reported. --resume continues.[/]")
         status = 130
     failures = report(store, console)
     return status or int(bool(failures))
 
 
-def chunks(args: argparse.Namespace) -> Iterator[tuple[str, list[int]]]:
-    """Yield the numbers of inputs that a process tries, with a name for them."""
+def make_chunks(args: argparse.Namespace) -> Iterator[tuple[str, list[int]]]:
+    """Yield the key and the input numbers of each process."""
     numbers = args.only or list(range(args.first, args.first + args.inputs))
     for start in range(0, len(numbers), _CHUNK):
         part = numbers[start : start + _CHUNK]
@@ -68,7 +73,7 @@ def _try_all(args: argparse.Namespace, store: Store, console: Console) -> None:
     """Run the chunks that are not in the store, as many at a time as there are processes."""
     done = store.content.setdefault("chunks", {})
     waiting: queue.Queue[tuple[str, list[int]]] = queue.Queue()
-    for name, part in chunks(args):
+    for name, part in make_chunks(args):
         if name not in done:
             waiting.put((name, part))
     until, lock, stop = time.time() + args.seconds, threading.Lock(), threading.Event()
@@ -83,7 +88,7 @@ def _try_all(args: argparse.Namespace, store: Store, console: Console) -> None:
             if stop.is_set():
                 return
             with lock:
-                store.put("chunks", done | {name: summary(records)})
+                store.put("chunks", done | {name: summarise(records)})
                 done[name] = store.content["chunks"][name]
                 for record in done[name]["failures"]:
                     console.print(describe(record), markup=False, highlight=False)
@@ -105,11 +110,14 @@ def try_inputs(
     until: float = float("inf"),
     stop: threading.Event | None = None,
 ) -> Iterator[Record]:
-    """Yield a record of each input, whatever becomes of the process that tries it."""
+    """Yield a record of each input, even if the process that tries it dies."""
     left = list(numbers)
     while left and time.time() < until:
         started = None
-        for record, ended in _process(seed, list(left), kinds, until, stop):
+        for record, ended in _run_process(seed, list(left), kinds, until, stop):
+            # The worker prints a record before and after each input. If it dies, the last input
+            # that has only the first record is the one that killed it; a new process tries the
+            # others.
             if "seconds" in record:
                 started = None
                 left.remove(record["number"])
@@ -119,26 +127,27 @@ def try_inputs(
             elif started is not None:
                 left.remove(started)
                 yield record_crash(started, ended, record["errors"])
-        if started is None:  # it came to the end, or to the last moment
+        if started is None:  # the process finished, or its time was up
             return
 
 
 def record_crash(number: int, code: int, errors: str) -> Record:
+    # SIGPROF comes from the timer of the worker, which limits the CPU time of an input.
     reason = "never returned" if code == -signal.SIGPROF else f"the process ended with {code}"
     message = f"{reason} {errors.strip()[-400:]}"
     return {"number": number, "subject": "?", "kind": "failed", "message": message, "seconds": 0.0}
 
 
-def _process(
+def _run_process(
     seed: int, numbers: list[int], kinds: Iterable[str], until: float, stop: Any
 ) -> Iterator[tuple[Record, int | None]]:
-    """Yield what one process prints; the last is its end, with the exit code."""
-    limit = until if until < float("inf") else 1e18
+    """Yield the lines that one process prints, and finally its exit code."""
+    limit = until if until < float("inf") else 1e18  # JSON has no infinity
     plan = {"seed": seed, "numbers": numbers, "kinds": list(kinds), "until": limit}
     command = [sys.executable, "-m", "benchmarks.fuzz.worker", json.dumps(plan)]
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
-            command, cwd=ROOT, env=child_environment(), text=True,
+            command, cwd=ROOT, env=make_child_environment(), text=True,
             stdout=subprocess.PIPE, stderr=errors, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         try:
@@ -152,11 +161,11 @@ def _process(
             yield {"errors": errors.read()}, code
         finally:
             process.kill()
-            process.communicate()  # closes the pipe
+            process.communicate()  # also closes the pipe
 
 
-def summary(records: list[Record]) -> Record:
-    """Return counts by subject, and the failures whole."""
+def summarise(records: list[Record]) -> Record:
+    """Return counts by subject, and complete records of the failures."""
     subjects: dict[str, dict[str, float]] = {}
     for record in records:
         row = subjects.setdefault(
@@ -176,7 +185,7 @@ def describe(record: Record) -> str:
 
 
 def report(store: Store, console: Console) -> list[Record]:
-    """Print a table of what became of the inputs; return the failures."""
+    """Print the counts of results by subject, and return the failures."""
     subjects: dict[str, dict[str, float]] = {}
     failures: list[Record] = []
     for chunk in store.content.get("chunks", {}).values():
@@ -191,13 +200,13 @@ def report(store: Store, console: Console) -> list[Record]:
     for column in table.columns[1:]:
         column.justify = "right"
     for subject in sorted(subjects):
-        table.add_row(subject, *_cells(subjects[subject]))
+        table.add_row(subject, *_format_cells(subjects[subject]))
     sums = {
         name: sum(row[name] for row in subjects.values())
         for name in ("right", "refused", "failed", "seconds")
     }
     sums["longest"] = max((row["longest"] for row in subjects.values()), default=0)
-    table.add_row("all", *_cells(sums), style="bold")
+    table.add_row("all", *_format_cells(sums), style="bold")
     console.print(table)
     if failures:
         some = " ".join(str(record["number"]) for record in failures[:10])
@@ -205,6 +214,6 @@ def report(store: Store, console: Console) -> list[Record]:
     return failures
 
 
-def _cells(row: dict[str, float]) -> list[str]:
+def _format_cells(row: dict[str, float]) -> list[str]:
     counts = [int(row[name]) for name in ("right", "refused", "failed")]
     return [str(sum(counts)), *map(str, counts), f"{row['seconds']:.0f}", f"{row['longest']:.1f}"]

@@ -1,4 +1,4 @@
-"""Inputs for the command line: drawn tables as files, fitted and predicted in this process."""
+"""Inputs for the command line: drawn tables are written, fitted and predicted in this process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.fuzz.tables import (
-    chance,
+    draw_chance,
     draw_columns,
     draw_labels,
     draw_targets,
@@ -25,8 +25,8 @@ from mixnorm.cli import main
 
 def draw(rng: np.random.Generator) -> Outcome:
     """Write a drawn table, run ``fit`` or ``stream`` on it, then ``predict`` and ``show``."""
-    text, notes = _table(rng)
-    online = chance(rng, 0.3)
+    text, notes = _draw_table(rng)
+    online = draw_chance(rng, 0.3)
 
     def work() -> None:
         with tempfile.TemporaryDirectory(prefix="mixnorm-fuzz-") as folder:
@@ -34,7 +34,7 @@ def draw(rng: np.random.Generator) -> Outcome:
             path.write_bytes(text)
             learn = ["stream"] if online else ["fit", "--max-features", "3", "--folds", "2"]
             given = [*learn, str(path), "--target", "target", "--model", str(model), "--quiet"]
-            if not online and chance(rng, 0.2):
+            if not online and draw_chance(rng, 0.2):
                 given += ["--pool", pick(rng, ("stumps", "products", "boxes"))]
             if _run(given) == 0:
                 output = Path(folder) / "out.csv"
@@ -46,7 +46,7 @@ def draw(rng: np.random.Generator) -> Outcome:
 
 
 def _run(arguments: list[str], expected: tuple[int, ...] = (0, 1, 2)) -> int:
-    """Run a command and return its status; a problem must be one that it has words for."""
+    """Run a command and return its status; it must report any problem in its own words."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = main(arguments)
@@ -54,9 +54,9 @@ def _run(arguments: list[str], expected: tuple[int, ...] = (0, 1, 2)) -> int:
     command = arguments[0]
     for sign in ("Traceback", "unexpected ", "RuntimeWarning", "cannot convert float"):
         if sign in text:
-            raise Failure(f"{command} says: {text[text.index(sign) :][:300]}")
+            raise Failure(f"{command} printed: {text[text.index(sign) :][:300]}")
     require(status in expected, f"{command} ended with {status}: {text[:300]}")
-    require(status == 0 or err.getvalue().strip(), f"{command} ended with {status} and no word")
+    require(status == 0 or err.getvalue().strip(), f"{command} ended with {status}, no message")
     if status == 0 and "--json" in arguments:
         json.loads(out.getvalue())
     return status
@@ -70,24 +70,24 @@ def _check_predictions(path: Path) -> None:
         require(row[0].strip().lower() not in ("nan", "inf", "-inf"), "a prediction is not finite")
 
 
-def _table(rng: np.random.Generator) -> tuple[bytes, list[str]]:
-    """Return the bytes of a table and what is particular about it."""
+def _draw_table(rng: np.random.Generator) -> tuple[bytes, list[str]]:
+    """Return the bytes of a table, and notes on what is special about it."""
     rows, columns = int(rng.integers(2, 60)), int(rng.integers(1, 6))
     X, note = scale_columns(rng, draw_columns(rng, rows, columns))
-    y = draw_labels(rng, X) if chance(rng, 0.6) else draw_targets(rng, X)
+    y = draw_labels(rng, X) if draw_chance(rng, 0.6) else draw_targets(rng, X)
     delimiter, decimal = pick(rng, ((",", "."), (";", ","), ("\t", "."), (";", ".")))
-    cells = [[_number(value, decimal) for value in row] for row in X]
+    cells = [[_format_number(value, decimal) for value in row] for row in X]
     names = [f"c{j}" for j in range(columns)]
     for i in range(rows):
         for j in range(columns):
-            if chance(rng, 0.03):
+            if draw_chance(rng, 0.03):
                 cells[i][j] = pick(
                     rng, ("", "NA", "nan", "?", "inf", "1e400", "text", "2020-01-31")
                 )
-    if chance(rng, 0.3):
+    if draw_chance(rng, 0.3):
         names.append("colour")
         cells = [[*row, pick(rng, ("red", "green", ""))] for row in cells]
-    targets = [_number(value, decimal) if y.dtype.kind == "f" else str(value) for value in y]
+    targets = [_format_number(value, decimal) if y.dtype.kind == "f" else str(value) for value in y]
     names.append("target")
     lines = [delimiter.join(names)]
     lines += [delimiter.join([*row, str(t)]) for row, t in zip(cells, targets, strict=True)]
@@ -107,10 +107,10 @@ def _table(rng: np.random.Generator) -> tuple[bytes, list[str]]:
     else:
         damaged = ""
     data = text.encode("utf-8")
-    if chance(rng, 0.03):
+    if draw_chance(rng, 0.03):
         data, damaged = b"\xef\xbb\xbf" + data, "BOM"
     return data, [note for note in [*notes, damaged] if note]
 
 
-def _number(value: float, decimal: str) -> str:
+def _format_number(value: float, decimal: str) -> str:
     return repr(float(value)).replace(".", decimal)

@@ -1,4 +1,4 @@
-"""Inputs for estimators: fit, predict, and compare every two ways to one result."""
+"""Inputs for estimators: fit, predict, and compare different ways to the same result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
 
 import mixnorm
-from benchmarks.fuzz.tables import Table, chance, draw_table
+from benchmarks.fuzz.tables import Table, draw_chance, draw_table
 from benchmarks.fuzz.values import draw_parameters
 from benchmarks.fuzz.verdict import Outcome, judge, require, require_close, require_finite
 from mixnorm import estimators
@@ -31,7 +31,7 @@ _MULTI_OUTPUT = (
     "MKLRegressor",
     "MirrorDescentRegressor",
 )
-# NaN says here that a target is not known.
+# For these estimators a NaN means that the target is missing.
 _NAN_TARGETS = (*_MULTI_TASK, "MirrorDescentRegressor")
 _ROWS = 40  # most rows to predict
 
@@ -43,7 +43,7 @@ def draw(rng: np.random.Generator, name: str) -> Outcome:
     parameters, bad = draw_parameters(rng, name, names)
     labels = is_classifier(kind())
     outputs = 3 if name in _MULTI_TASK[:2] else 0
-    if name in _MULTI_OUTPUT and chance(rng, 0.2):
+    if name in _MULTI_OUTPUT and draw_chance(rng, 0.2):
         outputs = 2
     table = draw_table(
         rng,
@@ -58,7 +58,7 @@ def draw(rng: np.random.Generator, name: str) -> Outcome:
     shown = {key: repr(value)[:80] for key, value in parameters.items()}
     notes = [*table.notes, *(f"{key}={value}" for key, value in shown.items())]
     outcome = judge(name, trial.run, names=names, refused=[bad or "", *table.wrong], notes=notes)
-    if bad and outcome.kind == "failed":  # the data alone may be refused, and are looked at first
+    if bad and outcome.kind == "failed":  # estimators check the data first, and may refuse them
         del parameters[bad]
         alone = judge(name, trial.run, names=names, refused=table.wrong, notes=notes)
         return alone if alone.kind == "refused" else outcome
@@ -99,7 +99,7 @@ class _Trial:
         extra = dict(self.extra)
         if table.weight is not None:
             extra["sample_weight"] = table.weight
-        if hasattr(model, "partial_fit") and not table.wrong and chance(self.rng, 0.3):
+        if hasattr(model, "partial_fit") and not table.wrong and draw_chance(self.rng, 0.3):
             return self.fit_in_parts(model, extra)
         model.fit(table.X, table.y, **extra)
         for name, value in self.parameters.items():
@@ -125,13 +125,13 @@ class _Trial:
         return model
 
     def new_rows(self, X: np.ndarray) -> np.ndarray:
-        """Return some training rows, and rows whose columns are shuffled one by one."""
+        """Return some training rows, and rows with each column shuffled on its own."""
         rows = self.rng.permutation(len(X))[: _ROWS // 2]
         mixed = np.column_stack([self.rng.permutation(X[:, j]) for j in range(X.shape[1])])
         return np.vstack([X[rows], mixed[: _ROWS // 2]])
 
     def scores(self, model: Any, X: Any, first: int = 0) -> np.ndarray:
-        """Return the numbers behind the predictions of rows, of which ``first`` is the place."""
+        """Return the scores or predictions of rows; ``first`` is the index of the first row."""
         call = model.decision_function if is_classifier(model) else model.predict
         extra = {}
         if "task" in self.extra:
@@ -140,7 +140,7 @@ class _Trial:
         return np.asarray(call(X, **extra), dtype=float)
 
     def check_outputs(self, model: Any, X: np.ndarray, scores: np.ndarray) -> None:
-        """Scores and probabilities are finite, and labels are known ones."""
+        """Check that scores and probabilities are finite, and that labels are known."""
         require_finite(scores, "scores")
         for name in ("coef_", "intercept_", "dual_gap_", "objective_"):
             value = getattr(model, name, None)
@@ -157,7 +157,7 @@ class _Trial:
             require(shares.min() >= 0, "probabilities below zero")
 
     def check_ways(self, model: Any, X: np.ndarray, scores: np.ndarray) -> None:
-        """Single rows and batches, sparse and dense rows give the same scores."""
+        """Check that single rows and batches, and sparse and dense rows, give the same scores."""
         terms = _terms(model, X)
         for i in self.rng.permutation(len(X))[:3]:
             filled = scores.copy()
@@ -170,12 +170,12 @@ class _Trial:
                 np.array_equal(ones, labels[: len(ones)]), "labels of single rows and the batch"
             )
         if get_tags(model).input_tags.sparse:
-            form = sparse.csr_array if chance(self.rng, 0.5) else sparse.csc_array
+            form = sparse.csr_array if draw_chance(self.rng, 0.5) else sparse.csc_array
             found = self.scores(model, form(X))
             require_close(found, scores, "sparse and dense rows", terms=terms)
 
     def check_copies(self, model: Any, X: np.ndarray, scores: np.ndarray) -> None:
-        """Copies predict the same to the last bit, and clones have the same parameters."""
+        """Check that copies predict the same bits, and that clones have the same parameters."""
         again = pickle.loads(pickle.dumps(model))
         require(np.array_equal(self.scores(again, X), scores), "a pickled model predicts otherwise")
         fresh = clone(model)
@@ -183,7 +183,7 @@ class _Trial:
             repr(fresh.get_params()) == repr(self.kind(**self.parameters).get_params()),
             "clone changes parameters",
         )
-        if chance(self.rng, 0.1):
+        if draw_chance(self.rng, 0.1):
             with tempfile.TemporaryDirectory(prefix="mixnorm-fuzz-") as folder:
                 mixnorm.save(model, Path(folder) / "model.mixnorm")
                 stored = mixnorm.load(Path(folder) / "model.mixnorm")
@@ -192,7 +192,7 @@ class _Trial:
             )
 
     def check_fit(self, model: Any) -> None:
-        """A converged least-squares fit with an intercept is no worse than the mean."""
+        """Check that a converged least-squares fit with an intercept is no worse than the mean."""
         table, given = self.table, self.parameters
         plain = not set(given) & _COARSE
         if not plain or table.weight is not None or self.extra or is_classifier(model):
@@ -225,6 +225,6 @@ def _terms(model: Any, X: np.ndarray) -> float:
 
 
 def _copies(table: Table) -> list[Any]:
-    """Return what the data hold now; notes that a sparse matrix keeps on itself do not count."""
+    """Return copies of the data, without the flags that a sparse matrix caches on itself."""
     X = table.X.toarray() if sparse.issparse(table.X) else table.X
     return [pickle.dumps(item) for item in (X, table.y, table.weight)]

@@ -10,10 +10,10 @@ from scipy import sparse
 
 from benchmarks.fuzz.tables import (
     SCALES,
-    chance,
+    draw_chance,
     draw_columns,
+    draw_log_uniform,
     draw_table,
-    log_uniform,
     pick,
     scale_columns,
 )
@@ -26,12 +26,12 @@ from mixnorm.testing import check_loss, check_norm, check_pool
 _EXPONENTS = (1, 1.1, 1.5, 2, 3, 10, np.inf)
 
 
-def _matrix(rng: np.random.Generator) -> np.ndarray:
+def _draw_matrix(rng: np.random.Generator) -> np.ndarray:
     """Return a small matrix, often with ties, zeros, or an extreme scale."""
     W = draw_columns(rng, int(rng.integers(1, 9)), int(rng.integers(1, 6)))
-    if chance(rng, 0.3):
+    if draw_chance(rng, 0.3):
         W = np.round(W, 1)
-    if chance(rng, 0.3):
+    if draw_chance(rng, 0.3):
         W = np.clip(W, -1e3, 1e3) * pick(rng, SCALES)
     return W
 
@@ -43,11 +43,11 @@ def draw_norm(rng: np.random.Generator) -> Outcome:
         lambda: SchattenNorm(pick(rng, _EXPONENTS)),
         TraceNorm,
     ]
-    norm, W = pick(rng, kinds)(), _matrix(rng)
-    amount, seed = log_uniform(rng, 1e-3, 1e3), int(rng.integers(1000))
+    norm, W = pick(rng, kinds)(), _draw_matrix(rng)
+    amount, seed = draw_log_uniform(rng, 1e-3, 1e3), int(rng.integers(1000))
 
     def work() -> None:
-        if chance(rng, 0.2):
+        if draw_chance(rng, 0.2):
             check_norm(norm, shape=(W.shape[0] + 1, W.shape[1] + 1), random_state=seed)
             return
         largest = float(np.max(np.abs(W)))
@@ -85,14 +85,14 @@ def draw_loss(rng: np.random.Generator) -> Outcome:
     name = pick(rng, sorted(kinds))
     kind = getattr(losses, name)
     options = {
-        "Huber": {"delta": log_uniform(rng, 1e-6, 1e6)},
-        "EpsilonInsensitive": {"epsilon": log_uniform(rng, 1e-6, 1e6)},
-        "MarginSoftmax": {"margin": log_uniform(rng, 1e-3, 100)},
+        "Huber": {"delta": draw_log_uniform(rng, 1e-6, 1e6)},
+        "EpsilonInsensitive": {"epsilon": draw_log_uniform(rng, 1e-6, 1e6)},
+        "MarginSoftmax": {"margin": draw_log_uniform(rng, 1e-3, 100)},
     }.get(name, {})
     loss, rows, seed = kind(**options), int(rng.integers(1, 9)), int(rng.integers(1000))
 
     def work() -> None:
-        if chance(rng, 0.3) and all(0.1 <= value <= 10 for value in options.values()):
+        if draw_chance(rng, 0.3) and all(0.1 <= value <= 10 for value in options.values()):
             check_loss(loss, random_state=seed)
             return
         outputs = int(rng.integers(2, 5))
@@ -111,7 +111,7 @@ def draw_loss(rng: np.random.Generator) -> Outcome:
 
 
 def draw_kernels(rng: np.random.Generator) -> Outcome:
-    """Fit a bank of kernels; its matrices are symmetric, and rows agree with batches."""
+    """Fit a bank, and check that its matrices are symmetric and that rows agree with batches."""
     table = draw_table(rng, labels=False, weights=False, sparse_too=False, spoiled=0.0)
     bank, X = SHARED["bank"][0](rng), table.dense
     assert X is not None
@@ -144,7 +144,7 @@ def draw_pool(rng: np.random.Generator) -> Outcome:
         rng, draw_columns(rng, int(rng.integers(3, 40)), int(rng.integers(1, 6)))
     )
     extreme = bool(note)
-    given = sparse.csr_array(X) if chance(rng, 0.2) and not extreme else X
+    given = sparse.csr_array(X) if draw_chance(rng, 0.2) and not extreme else X
 
     def work() -> None:
         if not extreme:

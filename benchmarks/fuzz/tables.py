@@ -1,4 +1,4 @@
-"""Draw tables, targets and sample weights: ordinary ones, extreme ones, and wrong ones."""
+"""Draw tables, targets and sample weights: ordinary, extreme and invalid ones."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ ROWS, COLUMNS = 300, 30
 class Table:
     """One drawn input: ``X``, ``y``, the sample weights, and what is wrong with them.
 
-    ``dense`` is ``X`` as a float array, ``None`` where there is no such thing. ``wrong`` names the
-    arguments that hold something that must be refused.
+    ``dense`` is ``X`` as a float array, or None if there is none. ``wrong`` names the arguments
+    that must be refused.
     """
 
     X: Any
@@ -31,8 +31,8 @@ class Table:
     notes: list[str] = field(default_factory=list)
 
 
-def chance(rng: np.random.Generator, share: float) -> bool:
-    """Return True in this share of the draws."""
+def draw_chance(rng: np.random.Generator, share: float) -> bool:
+    """Return True with this probability."""
     return bool(rng.random() < share)
 
 
@@ -41,25 +41,25 @@ def pick(rng: np.random.Generator, values: Any) -> Any:
     return values[int(rng.integers(len(values)))]
 
 
-def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
+def draw_log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
     """Return a number whose logarithm is uniform."""
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
 def draw_columns(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
-    """Return a table whose columns are of many kinds; some repeat or depend on others."""
+    """Return a table with columns of many kinds; some repeat or depend on others."""
     X = np.empty((rows, columns))
     for j in range(columns):
-        X[:, j] = _column(rng, rows)
-        if j and chance(rng, 0.1):  # a copy of an earlier column, or one that depends on two
+        X[:, j] = _draw_column(rng, rows)
+        if j and draw_chance(rng, 0.1):  # a copy of an earlier column, or one that depends on two
             k = int(rng.integers(j))
-            X[:, j] = X[:, k] if chance(rng, 0.5) else X[:, k] - 2 * X[:, int(rng.integers(j))]
-    if rows > 1 and chance(rng, 0.2):  # repeated rows
+            X[:, j] = X[:, k] if draw_chance(rng, 0.5) else X[:, k] - 2 * X[:, int(rng.integers(j))]
+    if rows > 1 and draw_chance(rng, 0.2):  # repeated rows
         X = X[rng.integers(max(1, rows // 2), size=rows)]
     return X
 
 
-def _column(rng: np.random.Generator, rows: int) -> np.ndarray:
+def _draw_column(rng: np.random.Generator, rows: int) -> np.ndarray:
     kind = int(rng.choice(9, p=[0.4, 0.1, 0.15, 0.05, 0.05, 0.05, 0.05, 0.1, 0.05]))
     if kind == 0:
         return rng.standard_normal(rows)
@@ -81,7 +81,7 @@ def _column(rng: np.random.Generator, rows: int) -> np.ndarray:
 
 
 def scale_columns(rng: np.random.Generator, X: np.ndarray) -> tuple[np.ndarray, str]:
-    """Return the table in extreme units: all of it, or single columns; and what was done."""
+    """Return the table with all or some columns in extreme units, and a note of the change."""
     draw = rng.random()
     if draw < 0.75 or not X.size:
         return X, ""
@@ -97,8 +97,8 @@ def scale_columns(rng: np.random.Generator, X: np.ndarray) -> tuple[np.ndarray, 
     return np.clip(found, -largest, largest), note
 
 
-def signal(rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
-    """Return a score per row that depends on a few columns, of about unit size."""
+def compute_signal(rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
+    """Return one score per row, of about unit size, that depends on a few columns."""
     rows, columns = X.shape
     score = rng.standard_normal(rows) * pick(rng, (0.0, 0.1, 1.0))
     for j in rng.permutation(columns)[:3]:
@@ -109,12 +109,14 @@ def signal(rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
 
 
 def draw_labels(rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
-    """Return class labels of some type; classes may be tiny, and there may be only one."""
+    """Return class labels of some type; there may be tiny classes, or a single one."""
     rows = X.shape[0]
     classes = int(rng.choice([1, 2, 3, 4, 10], p=[0.02, 0.38, 0.35, 0.15, 0.1]))
-    score = signal(rng, X)
+    score = compute_signal(rng, X)
     edges = np.sort(rng.uniform(score.min(initial=0), score.max(initial=1), classes - 1))
-    codes = np.searchsorted(edges, score) if chance(rng, 0.8) else rng.integers(classes, size=rows)
+    codes = (
+        np.searchsorted(edges, score) if draw_chance(rng, 0.8) else rng.integers(classes, size=rows)
+    )
     if classes > 1 and rows > 1 and len(np.unique(codes)) == 1:
         codes[int(rng.integers(rows))] += 1 if codes[0] == 0 else -1
     kinds: list[Any] = [
@@ -133,8 +135,8 @@ def draw_labels(rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
 
 
 def draw_targets(rng: np.random.Generator, X: np.ndarray, outputs: int = 0) -> np.ndarray:
-    """Return numbers to predict, one column or ``outputs`` of them, also in extreme units."""
-    columns = [signal(rng, X) for _ in range(max(1, outputs))]
+    """Return numbers to predict, in one column or ``outputs`` columns, also in extreme units."""
+    columns = [compute_signal(rng, X) for _ in range(max(1, outputs))]
     y = np.column_stack(columns)
     draw = rng.random()
     with np.errstate(all="ignore"):
@@ -205,7 +207,7 @@ def as_container(rng: np.random.Generator, X: np.ndarray, allow_sparse: bool) ->
 
 def cast(rng: np.random.Generator, X: np.ndarray) -> tuple[np.ndarray, str]:
     """Return the table in another number type if it fits that, and its name."""
-    if chance(rng, 0.85):
+    if draw_chance(rng, 0.85):
         return X, ""
     kind = pick(rng, (np.float32, np.int64, np.int32, np.uint8, bool, np.float16))
     with np.errstate(all="ignore"):
@@ -233,8 +235,8 @@ def spoil(rng: np.random.Generator, table: Table) -> None:
         "X is a word": ("X", lambda: "table"),
         "y too short": ("y", lambda: y[:-1]),
         "y empty": ("y", lambda: y[:0]),
-        "NaN in y": ("y", lambda: _put(_numbers(y), np.nan, rng)),
-        "infinity in y": ("y", lambda: _put(_numbers(y), np.inf, rng)),
+        "NaN in y": ("y", lambda: _put(_as_numbers(y), np.nan, rng)),
+        "infinity in y": ("y", lambda: _put(_as_numbers(y), np.inf, rng)),
         "y is None": ("y", lambda: None),
         "mixed labels": ("y", lambda: np.array([1, "a", None] * rows, object)[:rows]),
     }
@@ -251,8 +253,8 @@ def spoil(rng: np.random.Generator, table: Table) -> None:
     table.notes.append(note)
 
 
-def _numbers(y: np.ndarray) -> np.ndarray:
-    """Return targets as numbers, of which the text labels have none."""
+def _as_numbers(y: np.ndarray) -> np.ndarray:
+    """Return targets as numbers; text labels become row numbers."""
     return y.astype(float) if y.dtype.kind in "fiub" else np.arange(len(y), dtype=float)
 
 
@@ -272,9 +274,17 @@ def draw_table(
     weights: bool = True,
     spoiled: float = 0.1,
 ) -> Table:
-    """Return a drawn table; a share ``spoiled`` of them holds something that must be refused."""
-    rows = int(log_uniform(rng, 2, 60) if chance(rng, 0.8) else log_uniform(rng, 60, ROWS + 1))
-    columns = int(log_uniform(rng, 1, 8) if chance(rng, 0.8) else log_uniform(rng, 8, COLUMNS + 1))
+    """Return a drawn table, which with probability ``spoiled`` has something to be refused."""
+    rows = int(
+        draw_log_uniform(rng, 2, 60)
+        if draw_chance(rng, 0.8)
+        else draw_log_uniform(rng, 60, ROWS + 1)
+    )
+    columns = int(
+        draw_log_uniform(rng, 1, 8)
+        if draw_chance(rng, 0.8)
+        else draw_log_uniform(rng, 8, COLUMNS + 1)
+    )
     X = draw_columns(rng, rows, columns)
     y = draw_labels(rng, X) if labels else draw_targets(rng, X, outputs)
     X, unit = scale_columns(rng, X)
@@ -287,7 +297,7 @@ def draw_table(
             table.notes.append("wrong weights" if refused else "weights")
         if refused:
             table.wrong.append("sample_weight")
-    if chance(rng, spoiled):
+    if draw_chance(rng, spoiled):
         spoil(rng, table)
         return table
     X, kind = cast(rng, X)

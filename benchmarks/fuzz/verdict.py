@@ -19,10 +19,10 @@ from mixnorm.exceptions import MixnormError, MixnormWarning
 #: CPU seconds that one input may take once compiled code is loaded.
 LIMIT = 20.0
 
-#: Two ways to the same scores may differ by this part of the largest score.
+#: Two ways to the same scores may differ by this fraction of the largest score.
 TOLERANCE = 1e-8
 
-#: What rounding leaves of a sum, in parts of the magnitudes that are added.
+#: Rounding error of a sum, as a fraction of the sum of magnitudes.
 ROUNDING = 1e-13
 
 ALLOWED_ERRORS = (ValueError, TypeError, MixnormError)
@@ -32,13 +32,13 @@ ALLOWED_WARNINGS = (
     DataConversionWarning,
     UndefinedMetricWarning,
 )
-# scikit-learn's own remarks on a user's data, which are plain UserWarnings.
+# Warnings of scikit-learn about the data, which are plain UserWarnings.
 REMARKS = re.compile(
     r"least populated class|number of unique classes is greater than 50|does not have valid feature"
     r"|feature names|samples are constant|A single label was found"
 )
 
-#: Words by which a message may call the data, beside the names of arguments.
+#: Words for the data that a message may use instead of an argument's name.
 DATA_WORDS = (
     *("x", "y", "sample_weight", "task", "row", "rows", "column", "columns", "class", "classes"),
     *("label", "labels", "target", "targets", "feature", "features", "sample", "samples"),
@@ -47,7 +47,7 @@ DATA_WORDS = (
 
 
 class Failure(Exception):
-    """A result that must not be."""
+    """A result that is neither right nor a clear error."""
 
 
 @dataclass
@@ -80,10 +80,10 @@ def judge(
     refused: Iterable[str] = (),
     notes: Iterable[str] = (),
 ) -> Outcome:
-    """Run some work; return what became of it.
+    """Run some work, and return its outcome.
 
-    ``names`` are what an error may name beside the data, ``refused`` the arguments of which one
-    must be refused: the error has to name one of them.
+    An error may name the data or one of ``names``. If ``refused`` is not empty, one of these
+    arguments must be refused, and the error must name one of them.
     """
     outcome, wrong = Outcome(subject, notes=list(notes)), [name for name in refused if name]
     try:
@@ -100,17 +100,17 @@ def judge(
     except Failure as error:
         outcome.kind, outcome.message = "failed", str(error)
     except ALLOWED_ERRORS as error:
-        outcome.message = _words(error)
+        outcome.message = _describe_error(error)
         named = names_argument(str(error), wrong or [*names, *DATA_WORDS])
-        if wrong and set(wrong) & {"X", "y", "sample_weight"}:  # the data go by many words
+        if wrong and set(wrong) & {"X", "y", "sample_weight"}:  # a message may use many words
             named = named or names_argument(str(error), DATA_WORDS)
         outcome.kind = "refused"
         if not named or isinstance(error, UnicodeError):
             outcome.kind = "failed"
-            outcome.message = f"names no argument: {outcome.message} {_place(error)}"
+            outcome.message = f"names no argument: {outcome.message} {_describe_place(error)}"
     except Exception as error:
         outcome.kind = "failed"
-        outcome.message = f"{_words(error)} {_place(error)}"
+        outcome.message = f"{_describe_error(error)} {_describe_place(error)}"
     return outcome
 
 
@@ -120,12 +120,12 @@ def _is_allowed(warning: warnings.WarningMessage) -> bool:
     return bool(warning.category is UserWarning and REMARKS.search(str(warning.message)))
 
 
-def _words(error: Exception) -> str:
-    """Return the kind of an error and the start of what it says."""
+def _describe_error(error: Exception) -> str:
+    """Return the type of an error and the start of its message."""
     return f"{type(error).__name__}: {error}"[:300]
 
 
-def _place(error: BaseException) -> str:
+def _describe_place(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     return (
         "(" + " < ".join(f"{f.filename.split('/')[-1]}:{f.lineno}" for f in frames[::-1][:4]) + ")"
@@ -133,13 +133,13 @@ def _place(error: BaseException) -> str:
 
 
 def require(holds: Any, message: str) -> None:
-    """Fail with a message unless something holds."""
+    """Raise :class:`Failure` with a message unless a condition holds."""
     if not holds:
         raise Failure(message)
 
 
 def require_finite(values: Any, name: str) -> None:
-    """Fail where numbers are NaN or infinite."""
+    """Raise :class:`Failure` if a number is NaN or infinite."""
     found = np.asarray(values)
     if found.dtype.kind in "fc":
         require(np.all(np.isfinite(found)), f"{name} has NaN or infinity")
@@ -148,9 +148,10 @@ def require_finite(values: Any, name: str) -> None:
 def require_close(
     first: Any, second: Any, what: str, tolerance: float = TOLERANCE, terms: float = 0.0
 ) -> None:
-    """Fail where two arrays are apart by more than the tolerance, in parts of the largest value.
+    """Raise :class:`Failure` if two arrays differ by more than the tolerance.
 
-    Sums whose ``terms`` cancel to nearly nothing may be apart by what rounding leaves of these.
+    The tolerance is relative to the largest value. If the ``terms`` of a sum cancel almost
+    completely, the difference may be as large as the rounding error of these terms.
     """
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     require(a.shape == b.shape, f"{what}: shapes {a.shape} and {b.shape}")

@@ -1,7 +1,7 @@
 """One process that tries inputs: ``python -m benchmarks.fuzz.worker '{"seed": 0, ...}'``.
 
-It prints a line before each input and one after it, so that whoever reads them knows which input
-a process died of. The system ends a process that spends three times the limit in one input.
+It prints a line before and after each input, so that the parent knows which input killed a process.
+The system ends a process that spends three times the limit in one input.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import time
 from benchmarks.fuzz.cases import run
 from benchmarks.fuzz.verdict import LIMIT, Outcome
 
-_MEMORY = 8 * 2**30  # bytes that a process may ask for
+_MEMORY = 8 * 2**30  # bytes that a process may allocate
 
 
 def time_input(seed: int, number: int, kinds: tuple[str, ...]) -> tuple[Outcome, float]:
-    """Try one input and return what became of it, and its CPU seconds.
+    """Try one input, and return its outcome and CPU seconds.
 
-    An input over the limit is tried again: the first time it may have compiled something.
+    An input over the limit is tried again, because the first time may have included compilation.
     """
     for _ in range(2):
         signal.setitimer(signal.ITIMER_PROF, 3 * LIMIT)  # SIGPROF ends the process
@@ -38,7 +38,7 @@ def time_input(seed: int, number: int, kinds: tuple[str, ...]) -> tuple[Outcome,
 
 
 def main(seed: int, numbers: list[int], kinds: list[str], until: float) -> None:
-    """Try the inputs one after the other; start none after the moment ``until``."""
+    """Try the inputs one after the other; start none after the time ``until``."""
     lines, sys.stdout = sys.stdout, sys.stderr  # no library prints between our lines
     for number in numbers:
         if time.time() > until:

@@ -1,5 +1,5 @@
-"""Parts that the benchmarks share: jobs in processes of their own, data, peers, terminal tables.
+"""Shared parts of the benchmarks: jobs in separate processes, data, other libraries, tables.
 
 Start with ``jobs.py``, which runs a job in a process; ``child.py`` is that process. ``methods.py``
-says what a method offers, and ``commands.py`` has what most commands do.
+has the interface of a method, and ``commands.py`` the steps that most commands share.
 """

@@ -1,4 +1,4 @@
-"""A figure of the bar: what a benchmark must reach, and what it found."""
+"""One line of the bar, the list of figures that a benchmark must reach."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Check:
-    """One figure: asked, found, and whether that is enough (None: not measured)."""
+    """One figure: the required value, the measured one, and whether it passes (None: unknown)."""
 
     group: str
     name: str

@@ -1,8 +1,8 @@
-"""The measuring process: reads one job, runs it, and appends what it finds to a file.
+"""The measuring process: it reads one job, runs it, and appends its results to a file.
 
 ``python -m benchmarks.harness.child JOB.json``; started by ``benchmarks.harness.jobs.run_job``.
-Every stage is written as soon as it is known, so a process stopped in its second call leaves the
-first one's result.
+Each stage is written as soon as it is finished. A process that the limit stops in its second call
+therefore leaves the results of the first.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from benchmarks.harness import splits
 from benchmarks.harness.measure import REPEATS, SHORT, limit_cpu, measure_call
 from benchmarks.harness.methods import Method
 
-# A second call is always made where times are compared (all training rows); elsewhere only errors
-# count, and it is made when it costs little. Fits above LONG seconds are called once.
+# Times are compared on all training rows (resampling 0), where a second call follows unless the
+# first took LONG seconds. On other resamplings only errors count, so the second call is made only
+# if the first took less than CHEAP seconds.
 CHEAP, LONG = 5.0, 30.0
 
 
@@ -35,9 +36,9 @@ def find_method(suite: str, name: str) -> Method:
 
 
 def run(job: dict[str, Any], report: Path) -> None:
-    """Carry out one job, appending a line of JSON per finished stage."""
+    """Run one job, and append a line of JSON for each finished stage."""
 
-    def tell(**stage: Any) -> None:
+    def report_stage(**stage: Any) -> None:
         with report.open("a") as file:
             file.write(json.dumps(stage) + "\n")
 
@@ -46,7 +47,7 @@ def run(job: dict[str, Any], report: Path) -> None:
     X = method.convert(split.X)
     split = dataclasses.replace(split, X=X, X_test=method.convert(split.X_test))
     _, cost = measure_call(method.setup)
-    tell(import_seconds=cost.seconds, x_bytes=splits.matrix_bytes(X), rows=len(split.y))
+    report_stage(import_seconds=cost.seconds, x_bytes=splits.count_bytes(X), rows=len(split.y))
 
     size = min(job["size"], method.most(X))
     tuned = job.get("tuned")
@@ -56,15 +57,15 @@ def run(job: dict[str, Any], report: Path) -> None:
             lambda: count_failures(lambda: method.tune(X, split.y, size))
         )
         if tuned:
-            tell(search_seconds=cost.seconds, tuned=tuned)
+            report_stage(search_seconds=cost.seconds, tuned=tuned)
 
     limit_cpu(job["limit"])
     (fitted, stopped), first = measure_call(
         lambda: count_failures(lambda: method.fit(X, split.y, size, **tuned))
     )
-    tell(
+    report_stage(
         unconverged=stopped,
-        points=scores(method, fitted, size, split),
+        points=score_models(method, fitted, size, split),
         seconds=first.seconds,
         first_seconds=first.seconds,
         wall_seconds=first.wall,
@@ -81,7 +82,7 @@ def run(job: dict[str, Any], report: Path) -> None:
                 lambda: count_failures(lambda: method.fit(X, split.y, size, **tuned))
             )
             later.append(cost.seconds)
-        tell(seconds=statistics.median(later), later_seconds=later, calls=1 + len(later))
+        report_stage(seconds=statistics.median(later), later_seconds=later, calls=1 + len(later))
 
 
 def count_failures(call: Callable[[], Any]) -> tuple[Any, int]:
@@ -92,8 +93,10 @@ def count_failures(call: Callable[[], Any]) -> tuple[Any, int]:
     return result, sum(each.category.__name__ == "ConvergenceWarning" for each in caught)
 
 
-def scores(method: Method, fitted: Any, size: int, split: splits.Split) -> list[dict[str, Any]]:
-    """Test error in percent of every model the fit gave."""
+def score_models(
+    method: Method, fitted: Any, size: int, split: splits.Split
+) -> list[dict[str, Any]]:
+    """Return the test error in percent of every model of the fit."""
     points = []
     for point in method.points(fitted, size):
         wrong = np.asarray(point.predict(split.X_test)) != split.y_test

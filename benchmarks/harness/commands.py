@@ -1,4 +1,4 @@
-"""Parts of benchmarks with a bar: names, the run of missing jobs, and the verdict."""
+"""Shared steps of the commands: parse names, run missing jobs, and print the bar."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from benchmarks.harness.bar import Check
 from benchmarks.harness.jobs import Record, Store
 
 
-def names(text: str) -> tuple[str, ...]:
-    """Return names that are separated by commas."""
+def parse_names(text: str) -> tuple[str, ...]:
+    """Return the names in a text, which commas separate."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def check_names(**asked: tuple[Iterable[str], Collection[str]]) -> None:
-    """End with a message when a name is not known."""
+    """End the program with a message if a name is unknown."""
     for kind, (given, known) in asked.items():
         unknown = [name for name in given if name not in known]
         if unknown:
@@ -33,34 +33,33 @@ def run_command(
     run: Callable[[argparse.Namespace, Store, Console], Any],
     report: Callable[[Store, Console], bool],
 ) -> int:
-    """Run what is not in the store, and report; return 1 for a miss with ``--check``, or 130.
+    """Run what is missing, and report; return 1 for a miss with ``--check``, 130 if interrupted.
 
-    ``run`` is left out with ``--no-runs``; what was finished before an interrupt is reported.
+    ``--no-runs`` skips ``run``. After an interrupt, the finished records are reported.
     """
     store, ended = Store(args.json, resume=args.resume or args.no_runs), 0
     try:
         if not args.no_runs:
             run(args, store, console)
     except KeyboardInterrupt:
-        console.print("[yellow]Interrupted; what was finished is reported.[/]")
+        console.print("[yellow]Interrupted; finished runs are reported.[/]")
         ended = 130
     missed = report(store, console)
     return ended or int(args.check and missed)
 
 
-def verdict(
+def report_bar(
     checked: list[Check], store: Store, console: Console, records: Iterable[Record] = ()
 ) -> bool:
-    """Print the bar and keep it in the store; return whether a measured figure misses it.
+    """Print the bar and put it into the store; return whether a measured figure misses it.
 
-    ``records`` are what it was computed from: those of several versions of mixnorm are told of.
+    ``records`` are the records behind the figures. A line warns if they are of several versions of
+    mixnorm.
     """
     store.put("summary", [dataclasses.asdict(check) for check in checked])
-    console.print(terminal.bar_table(checked))
+    console.print(terminal.make_bar_table(checked))
     if len({record["source"] for record in records if "source" in record}) > 1:
-        console.print(
-            "[yellow]mixnorm was changed between these figures: they are not of one version.[/]"
-        )
+        console.print("[yellow]These figures were measured with different versions of mixnorm.[/]")
     passed = [check.passed for check in checked]
     console.print(
         f"{passed.count(True)} passed, {passed.count(False)} missed, "

@@ -1,7 +1,7 @@
-"""Drawn tables that look like ones that users have: units, offsets, heavy tails, categories, gaps.
+"""Drawn tables that resemble those of users: units, offsets, heavy tails, categories, gaps.
 
-Nothing is fetched: each is drawn from published means, deviations and shares of a well-known set,
-and named after it.
+Each table is drawn from published means, deviations and shares of a well-known dataset, and named
+after it. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ ISLANDS = ("Biscoe", "Dream", "Torgersen")
 # Bill length and depth and flipper length in mm, mass in g, by species.
 _MEANS = np.array([[38.8, 18.3, 190, 3700], [48.8, 18.4, 196, 3733], [47.5, 15.0, 217, 5076]])
 _DEVIATIONS = np.array([[2.7, 1.2, 6.5, 459], [3.3, 1.1, 7.1, 384], [3.1, 1.0, 6.5, 504]])
-# How much wider the species are drawn than they are, and the share of the variance within a species
-# that the sexes make up. Both were set so that a tuned linear model errs on about 8 % of the rows.
-# The fifth column is then worth about 10 nats in 344 rows, the best of six noise columns about 2.4.
-# With the real widths and no sexes the fifth is worth about 2 nats, less than noise, and in 10 of
-# 20 such tables a noise column was among the first five.
+# The factor on the real spread within a species, and the share of that variance between the sexes.
+# With these values a tuned linear model errs on about 8 % of the rows. The fifth column then gains
+# about 10 nats in 344 rows, and the best of six noise columns about 2.4. With the real spread and
+# no sexes the fifth gains about 2 nats, less than noise: in 10 of 20 such tables a noise column
+# was among the first five.
 _WIDER, _SEXES = 2.0, 0.3
 _ON_ISLAND = np.array([[0.29, 0.37, 0.34], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
 NOISE = tuple(f"noise_{number}" for number in range(1, 7))
 MEASURED = ("bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g")
 
 
-def penguins(seed: int, n: int = 344) -> dict[str, np.ndarray]:
+def draw_penguins(seed: int, n: int = 344) -> dict[str, np.ndarray]:
     """Draw a table like the Palmer penguins', with six columns of noise, as columns by name.
 
-    Four measurements in their natural units, which overlap more than those of the real birds, two
-    categories, the year; males are larger. One entry of a hundred is missing (NaN, or an empty
-    text). Noise and year tell nothing.
+    The columns are four measurements in natural units, two categories, the year, and the noise. The
+    species overlap more than the real ones, and males are larger. One entry in a hundred is missing
+    (NaN, or an empty text). Year and noise say nothing about the species.
     """
     rng = np.random.default_rng(seed)
     y = rng.choice(3, n, p=[0.44, 0.20, 0.36])
@@ -57,9 +57,9 @@ def penguins(seed: int, n: int = 344) -> dict[str, np.ndarray]:
     return table
 
 
-def penguin_matrix(seed: int, n: int = 344) -> Draw:
-    """Return the same as numbers: an indicator for each level, gaps filled with means."""
-    table = penguins(seed, n)
+def draw_penguin_matrix(seed: int, n: int = 344) -> Draw:
+    """Return the same table as numbers: indicators for levels, and means in place of gaps."""
+    table = draw_penguins(seed, n)
     y = np.searchsorted(SPECIES, table.pop("species").astype(str))
     parts: list[np.ndarray] = []
     for column in table.values():
@@ -71,11 +71,11 @@ def penguin_matrix(seed: int, n: int = 344) -> Draw:
     return np.hstack(parts), y
 
 
-def shuttle(seed: int, n: int = 30_000) -> Draw:
-    """Draw sensors with heavy tails in whole numbers, seven classes of very unequal shares.
+def draw_shuttle(seed: int, n: int = 30_000) -> Draw:
+    """Draw whole-numbered sensor readings with heavy tails, and seven very unequal classes.
 
-    Conditions on few columns and on the product of two tell the classes apart, but for three rows
-    in a thousand. The nine columns come with their squares and products.
+    The classes depend on a few columns and on the product of two; three labels in a thousand are
+    wrong. The nine columns come with their squares and products.
     """
     rng = np.random.default_rng(seed)
     tails = rng.standard_t(1.5, (n, 9))
@@ -100,8 +100,8 @@ def shuttle(seed: int, n: int = 30_000) -> Draw:
     return np.hstack([X, X[:, left] * X[:, right]]), y
 
 
-def covtype(seed: int, n: int = 50_000) -> Draw:
-    """Draw a map: elevation and distances in metres, angles, shades, and 44 indicators."""
+def draw_covtype(seed: int, n: int = 50_000) -> Draw:
+    """Draw a map: elevations and distances in metres, angles, shades, and 44 indicators."""
     rng = np.random.default_rng(seed)
     height = np.clip(2959 + 280 * rng.standard_normal(n), 1859, 3858)
     aspect, slope = rng.uniform(0, 360, n), np.clip(14 + 7.5 * rng.standard_normal(n), 0, 66)
@@ -136,14 +136,14 @@ def covtype(seed: int, n: int = 50_000) -> Draw:
 
 #: Drawn sets by name, for one seed each.
 DRAWN: dict[str, Callable[[], Draw]] = {
-    "penguins-like": lambda: penguin_matrix(0),
-    "shuttle-like": lambda: shuttle(0),
-    "covtype-like": lambda: covtype(0),
+    "penguins-like": lambda: draw_penguin_matrix(0),
+    "shuttle-like": lambda: draw_shuttle(0),
+    "covtype-like": lambda: draw_covtype(0),
 }
 
 
 def write_csv(table: dict[str, np.ndarray], place: Any) -> None:
-    """Write columns by name as a CSV file; what is missing is left empty."""
+    """Write named columns as a CSV file; missing entries are empty."""
     import csv
 
     with open(place, "w", newline="") as file:

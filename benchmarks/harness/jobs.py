@@ -1,4 +1,4 @@
-"""Running benchmark jobs: one process each, one thread, a limit, results kept as they come."""
+"""Run benchmark jobs, each in a process with one thread and a limit, and store the results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Job:
-    """One method on one dataset: ``size`` features asked for, rows of one ``resampling``.
+    """One method on one dataset, with ``size`` features and the rows of one ``resampling``.
 
     ``suite`` is the module whose ``METHODS`` has the method.
     """
@@ -50,20 +50,20 @@ class Job:
 
     @property
     def key(self) -> str:
-        """Name of the job's record in the results."""
+        """The key of the job's record in the results."""
         return f"{self.data}/{self.method}/{self.size}/{self.resampling}"
 
 
 class Store:
     """Results by key, written to a file after every change when a path is given.
 
-    The file is replaced as a whole (write, then rename), so an interrupted run leaves a complete
-    one.
+    The file is written under another name and then renamed, so that an interrupted run leaves a
+    complete one.
     """
 
     def __init__(self, path: Path | None = None, *, resume: bool = False) -> None:
         self.path = path
-        self.content: dict[str, Any] = {"format": FORMAT, "machine": machine(), "runs": {}}
+        self.content: dict[str, Any] = {"format": FORMAT, "machine": describe_machine(), "runs": {}}
         if path is not None and resume and path.exists():
             found = json.loads(path.read_text())
             if found.get("format") != FORMAT:
@@ -80,12 +80,12 @@ class Store:
         return found
 
     def add(self, job: Job, record: Record) -> None:
-        """Keep one job's record."""
+        """Store the record of one job."""
         self.content["runs"][job.key] = dataclasses.asdict(job) | record
         self._write()
 
     def put(self, part: str, value: Any) -> None:
-        """Keep a part that is not a job, such as the summary."""
+        """Store a part that is not a job, such as the summary."""
         self.content[part] = value
         self._write()
 
@@ -98,7 +98,7 @@ class Store:
         partial.replace(self.path)
 
 
-def machine() -> dict[str, Any]:
+def describe_machine() -> dict[str, Any]:
     """Return a description of the machine."""
     cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
@@ -108,20 +108,21 @@ def machine() -> dict[str, Any]:
     return {"cpu": cpu, "cores": os.cpu_count(), "python": platform.python_version()}
 
 
-def child_environment() -> dict[str, str]:
-    """Environment of a measuring process: this one's, with one thread."""
+def make_child_environment() -> dict[str, str]:
+    """Return this environment, with the number of threads set to one."""
+    # Children import ``benchmarks`` from the repository, whatever their working directory is.
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     return os.environ | ONE_THREAD | {"PYTHONPATH": os.pathsep.join(p for p in paths if p)}
 
 
 def run_job(job: Job, folder: Path, limit: float, tuned: Mapping[str, Any] | None = None) -> Record:
-    """Run one job in a process of its own and return its record.
+    """Run one job in its own process, and return its record.
 
-    ``tuned`` are settings found before; None has the method find them.
+    ``tuned`` are settings found before; with None, the method searches for them.
 
     ``status`` is ``"ok"``, ``"timeout"`` (more than ``limit`` CPU seconds in one stage) or
-    ``"failed"`` (with the last lines the process wrote). A job stopped in its second call is "ok"
-    with one call.
+    ``"failed"`` (with the last lines of the error output). A job that was stopped in its second
+    call is "ok", with one call.
     """
     with tempfile.TemporaryDirectory(prefix="mixnorm-bench-") as scratch:
         report, order = Path(scratch) / "report.jsonl", Path(scratch) / "job.json"
@@ -146,12 +147,12 @@ def run_job(job: Job, folder: Path, limit: float, tuned: Mapping[str, Any] | Non
 def run_module(
     arguments: list[str], wall: float = 3600, environment: Mapping[str, str] | None = None
 ) -> Any:
-    """Run ``python -m`` in a measuring process and return the JSON of its last line.
+    """Run ``python -m`` in a measuring process, and return the JSON of its last line.
 
-    ``environment`` replaces variables; a ``PYTHONPATH`` in it comes before the repository.
+    ``environment`` overrides variables; its ``PYTHONPATH`` comes before the repository.
     """
     command = [sys.executable, "-m", *arguments]
-    own, more = child_environment(), dict(environment or {})
+    own, more = make_child_environment(), dict(environment or {})
     if "PYTHONPATH" in more:
         more["PYTHONPATH"] = os.pathsep.join([more["PYTHONPATH"], own["PYTHONPATH"]])
     done = subprocess.run(
@@ -168,10 +169,10 @@ def run_module(
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def carry_out(
+def run_module_safely(
     arguments: list[str], wall: float, environment: Mapping[str, str] | None = None
 ) -> Record:
-    """Run ``python -m`` like :func:`run_module`; a failure or a timeout becomes a record too."""
+    """Run :func:`run_module`, and return a record even after a failure or a timeout."""
     try:
         made: Record = run_module(arguments, wall, environment)
     except subprocess.TimeoutExpired:
@@ -181,29 +182,29 @@ def carry_out(
     return made
 
 
-def unpacked(commit: str, folder: Path) -> dict[str, str]:
-    """Write the package of a commit into a folder; return the environment that imports it."""
+def unpack_commit(commit: str, folder: Path) -> dict[str, str]:
+    """Write the package of a commit into a folder; return an environment that imports it."""
     packed = subprocess.run(
         ["git", "archive", commit, "src"], cwd=ROOT, capture_output=True, check=False
     )
     if packed.returncode:
-        told = packed.stderr.decode(errors="replace").strip()
+        reason = packed.stderr.decode(errors="replace").strip()
         raise SystemExit(
-            f"git has no package of commit {commit!r} to measure beside: {told}\n"
-            "Name a commit of this repository, in a clone that has its history."
+            f"git cannot read the package of commit {commit!r}: {reason}\n"
+            "Give a commit of this repository, in a clone with the full history."
         )
     with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
         archive.extractall(folder, filter="data")
     return {"PYTHONPATH": str(folder / "src")}
 
 
-def execute(
+def run_jobs(
     jobs: list[Job], folders: Mapping[str, Path], store: Store, limit: float
 ) -> Iterator[tuple[Job, Record, bool]]:
-    """Run what ``store`` does not hold yet; yield each job's record and whether it is new.
+    """Run the jobs that are not in ``store``; yield each record and whether it is new.
 
-    A method that timed out is not tried at larger sizes, nor on further resamplings of that size.
-    Settings found on all training rows (resampling 0) are kept for the resamplings.
+    After a timeout, a method is not tried at larger sizes, nor on other resamplings of that size.
+    The settings found on all training rows (resampling 0) are reused on the other resamplings.
     """
     for job in jobs:
         record = store.runs.get(job.key)
@@ -212,12 +213,12 @@ def execute(
             whole = dataclasses.replace(job, resampling=0)
             found = store.runs.get(whole.key, {}).get("tuned") if job.resampling else None
             more = {} if found is None else {"tuned": found}
-            record = _hopeless(job, store) or run_job(job, folders[job.data], limit, **more)
+            record = _find_timeout(job, store) or run_job(job, folders[job.data], limit, **more)
             store.add(job, record)
         yield job, store.runs[job.key], fresh
 
 
-def _hopeless(job: Job, store: Store) -> Record | None:
+def _find_timeout(job: Job, store: Store) -> Record | None:
     for other in store.runs.values():
         same = other["data"] == job.data and other["method"] == job.method
         if same and other["status"] == "timeout" and other["size"] <= job.size:
@@ -226,12 +227,12 @@ def _hopeless(job: Job, store: Store) -> Record | None:
 
 
 def run_process(command: list[str], wall: float) -> tuple[int | None, str]:
-    """Run a command; its exit code (None when stopped after ``wall`` seconds) and error output."""
+    """Run a command; return its exit code (None if stopped after ``wall`` seconds) and errors."""
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
             command,
             cwd=ROOT,
-            env=child_environment(),
+            env=make_child_environment(),
             stdout=subprocess.DEVNULL,
             stderr=errors,
         )

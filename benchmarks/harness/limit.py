@@ -1,4 +1,4 @@
-"""A limit on CPU seconds that leaves the process alive."""
+"""A limit on CPU seconds that does not end the process."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 
 class OutOfTime(BaseException):
-    """Not an ``Exception``: learners may catch those."""
+    """A block ran out of time. It is no ``Exception``, because learners may catch those."""
 
 
 @contextlib.contextmanager
-def limited(seconds: float) -> Iterator[None]:
+def limit_seconds(seconds: float) -> Iterator[None]:
     """Raise ``OutOfTime`` after ``seconds`` of CPU time, as soon as Python code runs again."""
 
     def stop(*_: Any) -> None:

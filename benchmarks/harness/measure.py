@@ -1,4 +1,4 @@
-"""CPU seconds and peak memory of one call."""
+"""Measure the CPU seconds and the peak memory of one call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-# Calls below a second are repeated, up to so many times.
+# Calls of less than SHORT seconds are repeated, at most REPEATS times.
 SHORT, REPEATS = 1.0, 5
 
 Result = TypeVar("Result")
@@ -19,9 +19,9 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Cost:
-    """CPU seconds (user + system), wall seconds, and the resident peak in bytes.
+    """CPU seconds (user and system), wall-clock seconds, and peak memory in bytes.
 
-    ``peak_bytes`` is its growth over what was resident before, ``total_bytes`` all of it.
+    ``total_bytes`` is the highest resident size, ``peak_bytes`` its growth during the call.
     """
 
     seconds: float
@@ -30,50 +30,50 @@ class Cost:
     total_bytes: int
 
 
-def cpu_seconds() -> float:
-    """CPU seconds of this process so far, all threads together."""
+def read_cpu_seconds() -> float:
+    """Return the CPU seconds of this process so far, all threads together."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
 
 
 def measure_call(call: Callable[[], Result]) -> tuple[Result, Cost]:
-    """Run ``call`` and return what it gave with what it cost.
+    """Run ``call``, and return its result and its cost.
 
     Memory is the highest resident size during the call less the resident size before it. On Linux
-    the high-water mark is set back first, so what loading the data needed for a moment does not
-    hide it; elsewhere the mark is that of the whole process, and growth is a lower bound.
+    the high-water mark is reset first, because loading the data may have needed more memory for a
+    moment. Elsewhere the mark is that of the whole process, and the growth is a lower bound.
     """
     gc.collect()
     _reset_peak()
-    resident = resident_bytes()
-    wall, cpu = time.perf_counter(), cpu_seconds()
+    resident = read_resident_bytes()
+    wall, cpu = time.perf_counter(), read_cpu_seconds()
     result = call()
-    seconds, passed, peak = cpu_seconds() - cpu, time.perf_counter() - wall, peak_bytes()
+    seconds, passed, peak = read_cpu_seconds() - cpu, time.perf_counter() - wall, read_peak_bytes()
     return result, Cost(seconds, passed, max(0, peak - resident), peak)
 
 
-def resident_bytes() -> int:
-    """Resident size now (the peak so far where the system does not say)."""
-    return _status("VmRSS") or peak_bytes()
+def read_resident_bytes() -> int:
+    """Return the resident size, or the peak so far if the system does not give the size."""
+    return _read_status("VmRSS") or read_peak_bytes()
 
 
-def peak_bytes() -> int:
-    """Highest resident size of this process.
+def read_peak_bytes() -> int:
+    """Return the highest resident size of this process.
 
-    Linux's ``ru_maxrss`` starts at the size of the process that started this one; ``VmHWM`` does
-    not.
+    Linux's ``ru_maxrss`` starts at the size of the parent process; ``VmHWM`` does not.
     """
     scale = 1 if sys.platform == "darwin" else 1024
-    return _status("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+    return _read_status("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
 
 
 def limit_cpu(seconds: float) -> None:
-    """Have the system end this process after so many more CPU seconds (``SIGXCPU``).
+    """Let the system end this process after this many more CPU seconds (``SIGXCPU``).
 
-    A signal with its default action, not an exception: peers spend minutes inside one C++ call.
+    A signal with its default action works even if a library spends minutes inside one C++ call. An
+    exception would have to wait for the call to return.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    soft = int(cpu_seconds() + max(seconds, 1)) + 1
+    soft = int(read_cpu_seconds() + max(seconds, 1)) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -85,7 +85,7 @@ def _reset_peak() -> None:
         return
 
 
-def _status(field: str) -> int:
+def _read_status(field: str) -> int:
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""The interface of a method, ours or a peer's."""
+"""The interface of a method: mixnorm, or a library that it is compared with (a peer)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from benchmarks.harness.splits import Matrix
-from benchmarks.harness.tuning import GRID, Chosen, best, folds, sizes_to
+from benchmarks.harness.tuning import GRID, Chosen, choose_best, list_sizes, make_folds
 
 
 @dataclass(frozen=True)
 class Point:
-    """One fitted model: the size asked for, the features it uses, and how it predicts.
+    """One fitted model: its requested size, the number of features it uses, and its predictor.
 
-    ``share`` is the share of the fit's seconds that this size alone needs; below one only for
-    methods whose single fit gives several sizes.
+    ``share`` is the share of the fit's seconds up to this size. It is below one only for methods
+    whose single fit gives several sizes.
     """
 
     size: int
@@ -31,12 +31,12 @@ class Point:
 
 @dataclass(frozen=True)
 class Method:
-    """Base of all methods: stateless, so a name and its settings say everything.
+    """Base of all methods. Methods have no state, so a name and settings identify them.
 
-    ``path`` methods give every size up to the one asked for in one fit. ``only`` names the
-    datasets a method is run on (empty: all), ``largest`` the largest size per dataset, where more
-    would take longer than the limit; ``once`` methods are run on all training rows only, not on
-    resamplings.
+    With ``path``, one fit gives all sizes up to the requested one. ``only`` names the datasets that
+    the method runs on (empty: all). ``largest`` is the largest size by dataset, for datasets on
+    which more would exceed the limit. With ``once``, the method runs on all training rows only, not
+    on resamplings.
     """
 
     needs: ClassVar[str] = ""
@@ -49,16 +49,16 @@ class Method:
     once: bool = False
 
     def available(self) -> bool:
-        """Tell whether the library of this method is installed."""
+        """Return whether the library of this method is installed."""
         return not self.needs or importlib.util.find_spec(self.needs) is not None
 
     def setup(self) -> None:
-        """Import what ``fit`` needs; timed as part of the first call's extra."""
+        """Import what ``fit`` needs; this counts as extra time of the first call."""
         if self.needs:
             importlib.import_module(self.needs)
 
     def convert(self, X: Matrix) -> Matrix:
-        """Give ``X`` the type and order the interface takes; not timed."""
+        """Return ``X`` in the type and order that the library takes; not timed."""
         return X
 
     def most(self, X: Matrix) -> int:
@@ -66,11 +66,11 @@ class Method:
         return int(X.shape[1])
 
     def tune(self, X: Matrix, y: np.ndarray, size: int) -> dict[str, Any]:
-        """Find the settings that give ``size`` features; reported apart from the fit."""
+        """Find the settings that give ``size`` features; timed separately from the fit."""
         return {}
 
     def fit(self, X: Matrix, y: np.ndarray, size: int, **tuned: Any) -> Any:
-        """Fit once; this is what is timed."""
+        """Fit once; this call is timed."""
         raise NotImplementedError
 
     def points(self, fitted: Any, size: int) -> Sequence[Point]:
@@ -80,15 +80,16 @@ class Method:
 
 @dataclass(frozen=True)
 class Ridged(Method):
-    """A method with a ridge: its own, or (``tuned``) for each size the one that inner folds choose.
+    """A method with a ridge penalty: its default, or one chosen by inner folds (``tuned``).
 
-    A tuned path is one path for each value chosen, as far as that value is needed.
+    A tuned method chooses a value for each size. It fits one path for each chosen value, up to the
+    largest size that needs this value.
     """
 
     tuned: bool = False
 
     def fit_at(self, X: Matrix, y: np.ndarray, size: int, value: float | None) -> Any:
-        """Fit with a ridge on the scale of ``tuning``, or with the method's own (None)."""
+        """Fit with a ridge on the scale of ``tuning``, or with the method's default (None)."""
         raise NotImplementedError
 
     def models(self, fitted: Any, size: int) -> Sequence[Point]:
@@ -98,14 +99,14 @@ class Ridged(Method):
     def tune(self, X: Matrix, y: np.ndarray, size: int) -> dict[str, Any]:
         if not self.tuned:
             return {}
-        sizes = sizes_to(size) if self.path else [size]
+        sizes = list_sizes(size) if self.path else [size]
         wrong: Counter[tuple[int, int]] = Counter()
-        for X_in, y_in, X_out, y_out in folds(X, y):
+        for X_in, y_in, X_out, y_out in make_folds(X, y):
             for place, value in enumerate(GRID):
                 for point in self.models(self.fit_at(X_in, y_in, size, value), size):
                     if point.size in sizes:
                         wrong[point.size, place] += int(np.sum(point.predict(X_out) != y_out))
-        return {"values": best(wrong, sizes, GRID)}
+        return {"values": choose_best(wrong, sizes, GRID)}
 
     def fit(self, X: Matrix, y: np.ndarray, size: int, **tuned: Any) -> Any:
         values: Chosen = tuned.get("values") or [[size, None]]
@@ -123,7 +124,7 @@ class Ridged(Method):
         for sizes, model, seconds in fitted:
             part = seconds / total if len(fitted) > 1 else 1.0
             for point in self.models(model, max(sizes)):
-                # Without a choice of values, every size of the path is one of the models.
+                # If nothing was tuned, all sizes of the path are models.
                 if not self.tuned or point.size in sizes:
                     share = part * point.share
                     found.append(Point(point.size, point.features, point.predict, share))
@@ -140,8 +141,8 @@ def bisect_penalty(
 ) -> float:
     """Return a penalty under which ``count`` is as large as possible without passing ``size``.
 
-    ``count`` falls as its argument grows and is 0 at ``start``. A geometric search: tenths until
-    too many features come in, then bisection of the exponent.
+    ``count`` falls as its argument grows, and is 0 at ``start``. The penalty is divided by ten
+    until there are too many features; then its exponent is bisected.
     """
     high, low = start, None
     best, best_count = start, 0

@@ -1,4 +1,4 @@
-"""The libraries mixnorm is measured beside: their own settings, and tuned by inner folds."""
+"""The libraries that mixnorm is compared with, with their defaults and tuned by inner folds."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 
 from benchmarks.harness.methods import Method, Point, Ridged, bisect_penalty, count_rows
 from benchmarks.harness.splits import Matrix
-from benchmarks.harness.tuning import best, folds, sizes_to
+from benchmarks.harness.tuning import choose_best, list_sizes, make_folds
 
 
 @dataclass(frozen=True)
 class Abess(Ridged):
-    """abess: best subset by splicing, one fit per size. Its interface takes float64."""
+    """abess: best subset by splicing, one fit for each size. It takes float64."""
 
     needs: ClassVar[str] = "abess"
     sparse: ClassVar[bool] = True
@@ -37,7 +37,7 @@ class Abess(Ridged):
         return model.fit(X, y)
 
     def models(self, fitted: Any, size: int) -> Sequence[Point]:
-        # The class's own predict wants a dense matrix; these are the same scores.
+        # The predict method of the class needs a dense matrix; these are the same scores.
         def predict(X: Matrix) -> np.ndarray:
             scores = np.asarray(X @ fitted.coef_) + fitted.intercept_
             return np.asarray(fitted.classes_[np.argmax(scores, axis=1)])
@@ -46,12 +46,12 @@ class Abess(Ridged):
 
 
 class _Logistic:
-    """Mean multinomial logistic loss and gradient for skscope, which asks for them one by one.
+    """Mean multinomial logistic loss and gradient for skscope, which calls them separately.
 
-    The scores of the last point are kept, because value and gradient are asked for at the same
-    point, and only the rows of ``W`` in use enter the product: twice to three times faster than
-    the same objective in jax, compiled. The first k parameters are the intercept, which the ridge
-    leaves out.
+    The scores of the last point are kept, because skscope needs value and gradient at the same
+    point. Only the rows of ``W`` in use enter the product. This is two to three times as fast as
+    the same objective compiled by jax. The first k parameters are the intercept, which has no ridge
+    penalty.
     """
 
     def __init__(self, X: Matrix, y: np.ndarray, ridge: float) -> None:
@@ -92,8 +92,9 @@ class _Logistic:
 class Skscope(Ridged):
     """skscope's OMP: one group of k coefficients per feature, value and gradient by NumPy.
 
-    Its forward steps pass through every smaller size, so the models of one run are collected as it
-    goes; each is what a run to that size returns. The intercept is a group that is always selected.
+    Its forward steps pass through every smaller size. The models of all sizes are therefore
+    collected in one run; each is the same as a run to that size returns. The intercept is a group
+    that is always selected.
     """
 
     needs: ClassVar[str] = "skscope"
@@ -142,10 +143,10 @@ class Skscope(Ridged):
 
 @dataclass(frozen=True)
 class Elimination(Ridged):
-    """scikit-learn's ``RFE`` around ``LogisticRegression``: to 40 columns, from these to 20, ...
+    """scikit-learn's ``RFE`` with ``LogisticRegression``: to 40 columns, from these to 20, ...
 
-    A tenth of the columns is dropped at a time, below ``few`` columns one. The models are those
-    that ``RFE`` fits on the columns it keeps.
+    Each step drops a tenth of the columns, or a single one below ``few`` columns. The models are
+    those that ``RFE`` fits on the remaining columns.
     """
 
     needs: ClassVar[str] = "sklearn"
@@ -159,7 +160,7 @@ class Elimination(Ridged):
 
         chosen, kept = np.arange(X.shape[1]), []
         start = time.process_time()
-        for count in reversed(sizes_to(size)):
+        for count in reversed(list_sizes(size)):
             step = 1 if len(chosen) <= self.few else 0.1
             model = LogisticRegression(C=1.0 if value is None else 1 / value)
             found = RFE(model, n_features_to_select=count, step=step).fit(X[:, chosen], y)
@@ -181,7 +182,7 @@ class Elimination(Ridged):
 
 @dataclass(frozen=True)
 class SklearnL1(Method):
-    """scikit-learn's l1 ``LogisticRegression`` (saga), its ``C`` found by bisection."""
+    """scikit-learn's l1 ``LogisticRegression`` (saga), with ``C`` found by bisection."""
 
     needs: ClassVar[str] = "sklearn"
     sparse: ClassVar[bool] = True
@@ -227,7 +228,7 @@ class Sequential(Method):
 
 @dataclass(frozen=True)
 class Spams(Method):
-    """spams' FISTA on the multinomial loss with a mixed norm, its weight found by bisection."""
+    """spams' FISTA on the multinomial loss with a mixed norm, whose penalty bisection finds."""
 
     needs: ClassVar[str] = "spams"
     norm: str = "l1l2"
@@ -271,9 +272,9 @@ class Spams(Method):
 
 @dataclass(frozen=True)
 class Boosted(Method):
-    """Boosted trees fitted again on their own top features by gain; the first fit serves all sizes.
+    """Boosted trees, fitted again on their top features by gain; the first fit serves all sizes.
 
-    ``tuned`` takes for each size the setting of ``grid`` that inner folds choose.
+    With ``tuned``, inner folds choose a setting of ``grid`` for each size.
     """
 
     path: ClassVar[bool] = True
@@ -285,24 +286,24 @@ class Boosted(Method):
         raise NotImplementedError
 
     def order(self, X: Matrix, y: np.ndarray) -> np.ndarray:
-        """Return all columns, those of the largest gain first."""
+        """Return all columns, the largest gain first."""
         return np.argsort(-self.model().fit(X, y).feature_importances_, kind="stable")
 
     def tune(self, X: Matrix, y: np.ndarray, size: int) -> dict[str, Any]:
         if not self.tuned:
             return {}
         wrong: Counter[tuple[int, int]] = Counter()
-        for X_in, y_in, X_out, y_out in folds(X, y):
+        for X_in, y_in, X_out, y_out in make_folds(X, y):
             order = self.order(X_in, y_in)
-            for each in sizes_to(size):
+            for each in list_sizes(size):
                 top = np.sort(order[:each])
                 for place, settings in enumerate(self.grid):
                     model = self.model(**settings).fit(X_in[:, top], y_in)
                     wrong[each, place] += int(np.sum(model.predict(X_out[:, top]) != y_out))
-        return {"values": best(wrong, sizes_to(size), self.grid)}
+        return {"values": choose_best(wrong, list_sizes(size), self.grid)}
 
     def fit(self, X: Matrix, y: np.ndarray, size: int, **tuned: Any) -> Any:
-        values = tuned.get("values") or [[each, {}] for each in sizes_to(size)]
+        values = tuned.get("values") or [[each, {}] for each in list_sizes(size)]
         start = time.process_time()
         order = self.order(X, y)
         first, runs = time.process_time() - start, []
@@ -324,7 +325,7 @@ class Boosted(Method):
 
 @dataclass(frozen=True)
 class LightGBM(Boosted):
-    """LightGBM: its defaults, or one of four settings, the defaults among them."""
+    """LightGBM with its defaults, or tuned over four settings that include the defaults."""
 
     needs: ClassVar[str] = "lightgbm"
     grid: ClassVar[Sequence[dict[str, Any]]] = (
@@ -343,7 +344,7 @@ class LightGBM(Boosted):
 
 @dataclass(frozen=True)
 class XGBoost(Boosted):
-    """XGBoost: its defaults, or one of four settings, the defaults among them."""
+    """XGBoost with its defaults, or tuned over four settings that include the defaults."""
 
     needs: ClassVar[str] = "xgboost"
     grid: ClassVar[Sequence[dict[str, Any]]] = (
@@ -362,7 +363,7 @@ class XGBoost(Boosted):
 
 # abess with a ridge holds a matrix of (rows x classes) squared: 6 GB on satimage, 45 on pendigits.
 SMALL = ("digits", "segment", "satimage")
-# Methods that search for a penalty to hit a number of features are run on all training rows only.
+# Methods that search for a penalty with a given number of features run on all training rows only.
 PEERS: dict[str, Method] = {
     "abess-10": Abess(inner_iterations=10),
     "abess-100": Abess(inner_iterations=100),

@@ -1,9 +1,9 @@
-"""Data for the benchmarks: one recipe, the same arrays for every method.
+"""Data for the benchmarks: one recipe for each dataset, and the same arrays for every method.
 
-Columns are raw or "+ products" (divided by their largest absolute value, then linear terms,
-squares and cross products); columns constant on the training part are dropped, the rest
-standardised to mean 0 and variance 1 on the training part, and everything is stored as C-ordered
-float32. Sparse sets are left as they are. All of it uses the training part only.
+Columns are raw or "+ products". For products the columns are divided by their largest absolute
+value, and the matrix has linear terms, squares and cross products. Constant columns are dropped.
+The others are standardised to mean 0 and variance 1. Every step uses the training part only. Arrays
+are C-ordered float32. Sparse datasets are left as they are.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Matrix = Any  # a float32 array, or a scipy CSR matrix
 
 @dataclass(frozen=True)
 class Recipe:
-    """The steps from a stored dataset to the arrays of a benchmark."""
+    """How the arrays of a benchmark are made from a stored dataset."""
 
     stored: str
     products: bool = False
@@ -29,7 +29,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Split:
-    """Training and test part of one dataset, ready for every method."""
+    """The training and test parts of one dataset, ready for every method."""
 
     X: Matrix
     y: np.ndarray
@@ -44,7 +44,7 @@ class Split:
     @property
     def nbytes(self) -> int:
         """Bytes of the training matrix."""
-        return matrix_bytes(self.X)
+        return count_bytes(self.X)
 
 
 RECIPES = {
@@ -59,27 +59,27 @@ RECIPES = {
 
 
 def is_sparse(X: Matrix) -> bool:
-    """Tell whether a matrix is a sparse matrix of SciPy."""
+    """Return whether a matrix is a sparse matrix of SciPy."""
     return bool(sparse.issparse(X))
 
 
-def matrix_bytes(X: Matrix) -> int:
-    """Bytes held by a dense or compressed sparse matrix."""
+def count_bytes(X: Matrix) -> int:
+    """Return the bytes of a dense or compressed sparse matrix."""
     if is_sparse(X):
         return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
     return int(X.nbytes)
 
 
 def load(name: str) -> Split:
-    """Build the benchmark arrays of one dataset."""
+    """Return the benchmark arrays of one dataset."""
     if name not in RECIPES:
         raise ValueError(f"Unknown dataset {name!r}. Choose from {', '.join(RECIPES)}.")
     return make_split(RECIPES[name])
 
 
 def make_split(recipe: Recipe) -> Split:
-    """Carry out a recipe."""
-    X, y, X_test, y_test = parts(recipe.stored)
+    """Return the arrays that a recipe describes."""
+    X, y, X_test, y_test = load_parts(recipe.stored)
     if not recipe.standardise:
         return Split(X.astype(np.float32), y, X_test.astype(np.float32), y_test)
     X = np.asarray(X, dtype=np.float64).reshape(len(X), -1)
@@ -87,33 +87,34 @@ def make_split(recipe: Recipe) -> Split:
     if recipe.products:
         largest = np.abs(X).max(axis=0)
         largest[largest == 0] = 1.0
-        X, X_test = with_products(X / largest), with_products(X_test / largest)
+        X, X_test = add_products(X / largest), add_products(X_test / largest)
     X, X_test = standardise(X, X_test)
     return Split(X, y, X_test, y_test)
 
 
-def with_products(X: np.ndarray) -> np.ndarray:
-    """Linear terms, then squares and all cross products."""
+def add_products(X: np.ndarray) -> np.ndarray:
+    """Return the linear terms, followed by squares and all cross products."""
     left, right = np.triu_indices(X.shape[1])
     return np.hstack([X, X[:, left] * X[:, right]])
 
 
 def standardise(X: np.ndarray, X_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Drop columns constant in ``X``; give the others mean 0 and variance 1 there."""
+    """Drop the constant columns of ``X``, and standardise the others by ``X``."""
     keep = np.flatnonzero(np.ptp(X, axis=0) > 0)
     X, X_test = X[:, keep], X_test[:, keep]
     mean, deviation = X.mean(axis=0), X.std(axis=0)
     for part in (X, X_test):
         part -= mean
         part /= deviation
-    return _float32(X), _float32(X_test)
+    return _as_float32(X), _as_float32(X_test)
 
 
 def resample(y: np.ndarray, resampling: int, share: float = 0.9) -> np.ndarray:
-    """Rows of one resampling: all of them for 0, else a stratified random ``share``.
+    """Return the rows of one resampling: all for 0, else a stratified random ``share``.
 
-    The seed is the number of the resampling. Rows are drawn without replacement, at least one per
-    class, and come back in their stored order.
+    The number of the resampling is the seed. Rows are drawn without replacement, at least one of
+    each
+    class, and returned in stored order.
     """
     if resampling == 0:
         return np.arange(len(y))
@@ -138,9 +139,9 @@ def save(split: Split, folder: Path) -> None:
 
 
 def read(folder: Path, resampling: int = 0) -> Split:
-    """Read what ``save`` wrote, keeping the training rows of one resampling.
+    """Read what ``save`` wrote, with the training rows of one resampling.
 
-    Dense columns constant on those rows are dropped, as abess refuses them.
+    Dense columns that are constant on these rows are dropped, because abess refuses them.
     """
     labels = np.load(folder / "labels.npz")
     y, y_test = labels["y"], labels["y_test"]
@@ -157,15 +158,15 @@ def read(folder: Path, resampling: int = 0) -> Split:
 def _read_matrix(folder: Path, name: str, rows: np.ndarray | None = None) -> Matrix:
     dense = folder / f"{name}.npy"
     if dense.exists():
-        # A mapped file lets a subset be taken without the whole matrix ever being resident.
+        # A memory map allows taking some rows without loading the whole matrix.
         return np.load(dense) if rows is None else np.load(dense, mmap_mode="r")[rows]
     matrix: Matrix = sparse.load_npz(folder / f"{name}.npz")
     return matrix if rows is None else matrix[rows]
 
 
-def parts(stored: str) -> tuple[Matrix, np.ndarray, Matrix, np.ndarray]:
-    """Return training and test part of a stored dataset: ``X, y, X_test, y_test``."""
-    X, y, X_test, y_test = as_stored(stored)
+def load_parts(stored: str) -> tuple[Matrix, np.ndarray, Matrix, np.ndarray]:
+    """Return the training and test parts of a stored dataset: ``X, y, X_test, y_test``."""
+    X, y, X_test, y_test = load_stored(stored)
     if y_test is not None:
         return X, y, X_test, y_test
     from sklearn.model_selection import train_test_split
@@ -174,8 +175,8 @@ def parts(stored: str) -> tuple[Matrix, np.ndarray, Matrix, np.ndarray]:
     return X, y, X_test, y_test
 
 
-def as_stored(name: str) -> tuple[Matrix, np.ndarray, Matrix | None, np.ndarray | None]:
-    """Return a stored dataset; the test part is None where there is no official one."""
+def load_stored(name: str) -> tuple[Matrix, np.ndarray, Matrix | None, np.ndarray | None]:
+    """Return a stored dataset; the test part is None if there is no official one."""
     if name == "digits":
         from sklearn.datasets import load_digits
 
@@ -187,5 +188,5 @@ def as_stored(name: str) -> tuple[Matrix, np.ndarray, Matrix | None, np.ndarray 
     return bunch.X, bunch.y, bunch.get("X_test"), bunch.get("y_test")
 
 
-def _float32(X: np.ndarray) -> np.ndarray:
+def _as_float32(X: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(X, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Tables on the terminal."""
+"""Tables for the terminal."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from benchmarks.harness.bar import Check
 from benchmarks.harness.jobs import Record
 from benchmarks.harness.methods import Method
 
-WIDTH = 140  # of the tables, where the output is a file
+WIDTH = 140  # columns of text, if the output is a file
 
 
-def console() -> Console:
+def make_console() -> Console:
     """Return a console that is as wide as the tables need."""
     found = Console()
     return found if found.is_terminal else Console(width=WIDTH)
 
 
-def bar_table(found: Iterable[Check]) -> Table:
-    """Every figure of the bar, what was found, and whether it is enough."""
+def make_bar_table(found: Iterable[Check]) -> Table:
+    """Return a table of the bar: required value, measured value and verdict of each figure."""
     table = Table(title="The bar", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for column in ("", "", "figure", "asked", "found"):
         table.add_column(column, no_wrap=True)
@@ -38,8 +38,8 @@ def bar_table(found: Iterable[Check]) -> Table:
     return table
 
 
-def new_table(title: str, *columns: str, first: str = "method") -> Table:
-    """Return an empty table: words in the first column, figures in the others."""
+def make_table(title: str, *columns: str, first: str = "method") -> Table:
+    """Return an empty table with text in the first column and figures in the others."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column(first, no_wrap=True)
     for column in columns:
@@ -47,24 +47,24 @@ def new_table(title: str, *columns: str, first: str = "method") -> Table:
     return table
 
 
-def status(record: Record) -> str:
-    """Return in a few words why there are no figures."""
+def describe_status(record: Record) -> str:
+    """Return in a few words why a record has no figures."""
     if record["status"] == "timeout":
         return f"> {record['limit']:g} s"
     return "not installed" if record["status"] == "absent" else "failed"
 
 
-def failure(record: Record) -> str:
-    """Return the last line of what a failed method said."""
+def describe_failure(record: Record) -> str:
+    """Return the last line of a failed method's message."""
     return "[red]failed[/]: " + escape(record["message"].strip().splitlines()[-1][:200])
 
 
 def describe(record: Record) -> str:
-    """One line about a finished job."""
+    """Return one line about a finished job."""
     if record["status"] == "timeout":
         return f"> {record['limit']:g} s"
     if record["status"] == "failed":
-        return failure(record)
+        return describe_failure(record)
     last = record["points"][-1]
     return f"{record['seconds']:.3g} s, {last['error']:.1f} % at {last['size']}"
 

@@ -1,8 +1,9 @@
-"""Inner folds: how every tuned method finds its settings, from training rows alone.
+"""Inner folds, by which every tuned method chooses its settings from training rows alone.
 
 At most ``ROWS`` training rows are drawn, the same for every method, and cut into ``FOLDS`` folds.
-A penalty is given as the weight of half the squared weights beside the *sum* of the losses, which
-does not change with the number of rows; each method turns it into its own parameter.
+A ridge ``r`` means the objective *sum* of losses + ``r / 2`` times the squared weights. On this
+scale a value keeps its meaning when the number of rows changes. Each method converts it to its own
+parameter.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ SIZES = (5, 10, 20, 40)
 Chosen = list[list[Any]]  # pairs of a size and its setting; JSON keeps them
 
 
-def rows_to_tune(y: np.ndarray, most: int = ROWS) -> np.ndarray:
-    """Return all rows, or a stratified sample of about ``most``, in their order."""
+def draw_rows(y: np.ndarray, most: int = ROWS) -> np.ndarray:
+    """Return all rows, or a stratified sample of about ``most`` rows in their order."""
     if len(y) <= most:
         return np.arange(len(y))
     rng = np.random.default_rng(0)
@@ -35,11 +36,11 @@ def rows_to_tune(y: np.ndarray, most: int = ROWS) -> np.ndarray:
     return np.sort(np.concatenate(kept))
 
 
-def folds(X: Matrix, y: np.ndarray) -> Iterator[tuple[Matrix, np.ndarray, Matrix, np.ndarray]]:
-    """Yield training and held-out part of each fold, less columns constant on the former."""
+def make_folds(X: Matrix, y: np.ndarray) -> Iterator[tuple[Matrix, np.ndarray, Matrix, np.ndarray]]:
+    """Yield the training and held-out parts of each fold, without constant training columns."""
     from sklearn.model_selection import StratifiedKFold
 
-    rows = rows_to_tune(y)
+    rows = draw_rows(y)
     X, y = X[rows], y[rows]
     for inner, outer in StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(y, y):
         X_in, X_out = X[inner], X[outer]
@@ -49,15 +50,17 @@ def folds(X: Matrix, y: np.ndarray) -> Iterator[tuple[Matrix, np.ndarray, Matrix
         yield X_in, y[inner], X_out, y[outer]
 
 
-def sizes_to(size: int) -> list[int]:
+def list_sizes(size: int) -> list[int]:
     """Return the common sizes up to ``size``, and ``size`` itself."""
     return sorted({size, *(each for each in SIZES if each < size)})
 
 
-def best(wrong: Counter[tuple[int, int]], sizes: Iterable[int], grid: Sequence[Any]) -> Chosen:
-    """Return each size with its setting: fewest errors, the later one of equals.
+def choose_best(
+    wrong: Counter[tuple[int, int]], sizes: Iterable[int], grid: Sequence[Any]
+) -> Chosen:
+    """Return the setting with the fewest errors for each size; of equal ones, the last.
 
-    ``wrong`` counts held-out errors by size and place in ``grid``.
+    ``wrong`` counts held-out errors by size and index in ``grid``.
     """
     places = range(len(grid))
     return [

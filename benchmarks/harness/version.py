@@ -6,8 +6,8 @@ import hashlib
 from pathlib import Path
 
 
-def source() -> str:
-    """Return a digest of the package: figures of one run must be those of one version."""
+def hash_source() -> str:
+    """Return a digest of the package, to detect figures of different versions in one run."""
     import mixnorm
 
     folder, digest = Path(str(mixnorm.__file__)).parent, hashlib.sha256()

@@ -1,10 +1,11 @@
-"""Matrix norms beside other solvers: multi-task and multi-class problems to one duality gap.
+"""Matrix norms and other solvers on multi-task and multi-class problems, to the same gap.
 
-Every method solves the same problem to the same gap, which one function apart from the package
-takes at its solution. Parts: ``multitask`` (squared loss, l2,1), ``multiclass`` (paths of 50,
-l2,1 and linf,1), ``trace`` (trace norm), ``truth`` (small problems beside cvxpy). The part ``real``
-is of another kind: explained variance on real multi-task data, beside ridge regressions.
+Every method solves the same problem to the same duality gap. One function, which is independent of
+the package, measures the gap at each solution. The parts are ``multitask`` (squared loss, l2,1),
+``multiclass`` (paths of 50 penalties, l2,1 and linf,1), ``trace`` (trace norm) and ``truth`` (small
+problems, compared with cvxpy). The part ``real`` compares explained variance on real multi-task
+data with ridge regressions.
 
-Start reading at ``command.py``; ``gap.py`` takes the gap, ``ours.py``, ``tasks.py`` and
+Start reading at ``command.py``. ``gap.py`` measures the gap; ``ours.py``, ``tasks.py`` and
 ``classes.py`` have the solvers.
 """

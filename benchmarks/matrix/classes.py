@@ -1,4 +1,4 @@
-"""Peers for the multi-class problems of ``benchmarks.matrix``: multinomial loss."""
+"""Other solvers for the multi-class problems of ``benchmarks.matrix``: multinomial loss."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import numpy as np
 from benchmarks.harness import peers
 from benchmarks.matrix.gap import Problem
 from benchmarks.matrix.methods import Model, Solver, search
-from benchmarks.matrix.tasks import decades
+from benchmarks.matrix.tasks import list_tolerances
 
-# spams' own gap is infinite at times and it would go on for ever; where it is not, fewer will do.
+# A bound on spams' iterations: its own gap is sometimes infinite, and it would then never stop.
 STEPS = 1000
 REGUL = {"l2,1": "l1l2", "linf,1": "l1linf", "trace": "trace-norm"}
 
 
 @dataclass(frozen=True)
 class AdeliePath(Solver):
-    """adelie's multinomial group path over the same values; its loss is divided by k.
+    """adelie's multinomial group path over the same penalties; it divides the loss by k.
 
-    With ``early_exit``, its default, it leaves out the values after 90 % of the deviance.
+    With ``early_exit``, its default, it stops at 90 % of the deviance and skips the other
+    penalties.
     """
 
     needs: ClassVar[str] = "adelie"
@@ -59,10 +60,10 @@ class AdeliePath(Solver):
 
 @dataclass(frozen=True)
 class SpamsPath(Solver):
-    """spams' FISTA at all penalties, each started from the solution before.
+    """spams' FISTA at all penalties, each started from the previous solution.
 
-    spams stops on a gap relative to the objective where it stands, which is below the one at zero:
-    looser values than ours will do.
+    spams stops on a gap relative to the current objective. That is smaller than the objective at
+    zero, which our gaps are relative to, so looser tolerances are enough for spams.
     """
 
     needs: ClassVar[str] = "spams"
@@ -74,7 +75,7 @@ class SpamsPath(Solver):
     def solve(self, inputs: Any, problem: Problem, tol: float) -> Any:
         W, found = np.zeros((inputs.shape[1], problem.outputs), order="F"), []
         for alpha in problem.alphas.tolist():
-            W = spams_fit(inputs, problem, alpha, tol, W, STEPS)
+            W = fit_spams(inputs, problem, alpha, tol, W, STEPS)
             found.append((alpha, W))
         return found
 
@@ -84,10 +85,10 @@ class SpamsPath(Solver):
 
 @dataclass(frozen=True)
 class SpamsSearch(SpamsPath):
-    """spams' search for 40 features: FISTA at one penalty after another, all of it timed.
+    """spams' search for 40 features: FISTA at one penalty after another, timed as a whole.
 
-    Each call starts from the last solution with few enough. From zero and by tenths, as in
-    ``shareboost``, it takes three to ten times as long.
+    Each call starts from the last solution that had few enough features. Starting from zero and
+    dividing by ten, as in ``shareboost``, takes three to ten times as long.
     """
 
     work: ClassVar[str] = "search"
@@ -96,7 +97,7 @@ class SpamsSearch(SpamsPath):
         start = np.zeros((inputs.shape[1], problem.outputs), order="F")
 
         def fit(penalty: float, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            W = spams_fit(inputs, problem, penalty, tol, start, STEPS)
+            W = fit_spams(inputs, problem, penalty, tol, start, STEPS)
             return W, W[:-1]
 
         return [search(fit, float(problem.alphas[0]), start)]
@@ -113,10 +114,10 @@ class SpamsTrace(Solver):
 
     def solve(self, inputs: Any, problem: Problem, tol: float) -> Any:
         start = np.zeros((inputs.shape[1], problem.outputs), order="F")
-        return spams_fit(inputs, problem, float(problem.alphas[0]), tol, start)
+        return fit_spams(inputs, problem, float(problem.alphas[0]), tol, start)
 
 
-def spams_fit(
+def fit_spams(
     X: np.ndarray,
     problem: Problem,
     penalty: float,
@@ -124,8 +125,9 @@ def spams_fit(
     start: np.ndarray,
     steps: int = 100_000,
 ) -> np.ndarray:
-    """Return the coefficients; with an intercept, the last column of ``X`` is one and its row is
-    not penalised.
+    """Return the coefficients.
+
+    With an intercept, the last column of ``X`` is one, and its row is not penalised.
     """
     import spams
 
@@ -148,10 +150,10 @@ def spams_fit(
 
 @dataclass(frozen=True)
 class LightningTrace(Solver):
-    """lightning's FISTA with the trace norm; it stops by its number of iterations.
+    """lightning's FISTA with the trace norm, which stops after a given number of iterations.
 
-    Steps are constant (``max_steps=0``): the loss that its line search looks at is not the one
-    whose gradient it follows, and with it the gap stays large.
+    Steps are constant (``max_steps=0``), because its line search evaluates a different loss from
+    the one whose gradient it follows, and with it the gap stays large.
     """
 
     needs: ClassVar[str] = "lightning.classification"
@@ -173,14 +175,14 @@ class LightningTrace(Solver):
 
 
 PEERS: dict[str, Solver] = {
-    "adelie": AdeliePath(decades(-4, -9)),
+    "adelie": AdeliePath(list_tolerances(-4, -9)),
     "adelie-defaults": AdeliePath((1e-7,), early_exit=True),
-    "spams-path": SpamsPath(decades(-1, -4)),
-    "spams-search": SpamsSearch(decades(-1, -4)),
+    "spams-path": SpamsPath(list_tolerances(-1, -4)),
+    "spams-search": SpamsSearch(list_tolerances(-1, -4)),
 }
 # adelie has no linf,1 norm.
 LARGEST_PEERS = {name: PEERS[name] for name in ("spams-path", "spams-search")}
 TRACE_PEERS: dict[str, Solver] = {
-    "spams": SpamsTrace(decades(-3, -6)),
+    "spams": SpamsTrace(list_tolerances(-3, -6)),
     "lightning": LightningTrace(tuple(1 / 2**power for power in range(6, 13))),
 }

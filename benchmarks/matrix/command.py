@@ -12,14 +12,14 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.harness import terminal
-from benchmarks.harness.commands import check_names, names, run_command, verdict
+from benchmarks.harness.commands import check_names, parse_names, report_bar, run_command
 from benchmarks.harness.jobs import Record, Store, run_module
-from benchmarks.harness.terminal import failure
+from benchmarks.harness.terminal import describe_failure
 from benchmarks.matrix import data, processes, real_data
-from benchmarks.matrix.child import solvers
+from benchmarks.matrix.child import list_solvers
 from benchmarks.matrix.data import Place
 from benchmarks.matrix.ours import is_installed
-from benchmarks.matrix.report import checks, problem_table, truth_table
+from benchmarks.matrix.report import check_bar, make_problem_table, make_truth_table
 
 PARTS = ("multitask", "multiclass", "trace", "truth", "real")
 
@@ -27,9 +27,9 @@ PARTS = ("multitask", "multiclass", "trace", "truth", "real")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``python -m benchmarks matrix``."""
     add = parser.add_argument
-    add("--part", type=names, default=PARTS, help=f"of {', '.join(PARTS)} (default: all)")
-    add("--data", type=names, help="settings or datasets, separated by commas (default: all)")
-    add("--methods", type=names, help="methods, separated by commas (default: all)")
+    add("--part", type=parse_names, default=PARTS, help=f"of {', '.join(PARTS)} (default: all)")
+    add("--data", type=parse_names, help="settings or datasets, separated by commas (default: all)")
+    add("--methods", type=parse_names, help="methods, separated by commas (default: all)")
     add("--limit", type=float, default=300.0, help="CPU seconds allowed per call (default: 300)")
     add("--environments", action="store_true", help="make .venv-bench-NAME where it is missing")
     for name in processes.RECIPES:
@@ -42,18 +42,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all methods; returns 1 when ``--check`` found a miss, 130 when interrupted."""
-    console = console or terminal.console()
+    console = console or terminal.make_console()
     check_names(part=(args.part, PARTS))
     return run_command(args, console, run, report)
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
-    """Measure what is not in the store."""
+    """Measure the orders that are not in the store."""
     given = {name: getattr(args, f"{name}_python") for name in processes.RECIPES}
-    pythons = processes.interpreters(given, args.environments)
-    chosen = [p for p in data.places(args.part) if not args.data or p.data in args.data]
+    pythons = processes.find_interpreters(given, args.environments)
+    chosen = [p for p in data.list_places(args.part) if not args.data or p.data in args.data]
     for place in chosen:
-        # One dataset's arrays at a time: those of the low-rank problem alone take 350 MB.
+        # Only one dataset's arrays are stored at a time: the low-rank problem alone takes 350 MB.
         with tempfile.TemporaryDirectory(prefix="mixnorm-bench-data-") as scratch:
             _run_place(place, args, pythons, Path(scratch), store, console)
     if "truth" in args.part and not args.data:
@@ -70,14 +70,14 @@ def _run_place(
     store: Store,
     console: Console,
 ) -> None:
-    for method, solver in solvers(place).items():
+    for method, solver in list_solvers(place).items():
         key = f"{place.key}/{method}"
         found = store.content.get("matrix", {})
         skipped = args.methods and method not in args.methods
         if skipped or _is_finished(found.get(key), args.limit):
             continue
         python = pythons.get(solver.environment)
-        here = python and processes.importable(python, solver.needs)
+        here = python and processes.is_importable(python, solver.needs)
         if not here or (solver.ours and not is_installed()):
             record: Record = {"status": "absent", **dataclasses.asdict(place), "method": method}
         else:
@@ -88,7 +88,7 @@ def _run_place(
 
 
 def _is_finished(record: Record | None, limit: float) -> bool:
-    """Tell whether a record is complete: no failure, nothing missing, no lower limit than this."""
+    """Return whether a record is complete: no failure, nothing missing, no lower limit."""
     if record is None:
         return False
     late = record["status"] == "timeout" and record["limit"] >= limit
@@ -99,38 +99,38 @@ def _run_truth(store: Store, console: Console) -> None:
     if "truth" in store.content:
         return
     if not is_installed():
-        console.print("truth: this mixnorm has no MixedNormClassifier; left out.")
+        console.print("truth: skipped, because this mixnorm has no MixedNormClassifier.")
         return
     store.put("truth", run_module(["benchmarks.matrix.truth"]))
 
 
 def describe(record: Record) -> str:
-    """One line about a finished method."""
+    """Return one line about a finished method."""
     if record["status"] == "absent":
         return "not installed"
     if record["status"] == "timeout":
         return f"> {record['limit']:g} s"
     if record["status"] == "failed":
-        return failure(record)
+        return describe_failure(record)
     return f"{record['seconds']:.3g} s, gap {record['relative_gap']:.1e}"
 
 
 def report(store: Store, console: Console) -> bool:
-    """Print all tables, keep the summary; whether a measured figure misses the bar."""
+    """Print all tables and store the summary; return whether a figure misses the bar."""
     found: dict[str, Any] = store.content.get("matrix", {})
-    for place in data.places(PARTS):
+    for place in data.list_places(PARTS):
         records = {
             method: found[f"{place.key}/{method}"]
-            for method in solvers(place)
+            for method in list_solvers(place)
             if f"{place.key}/{method}" in found
         }
         if records:
-            console.print(problem_table(place, records))
+            console.print(make_problem_table(place, records))
     truth = store.content.get("truth", [])
     if truth:
-        console.print(truth_table(truth))
+        console.print(make_truth_table(truth))
     real = store.content.get("real", {})
-    for table in real_data.tables(real):
+    for table in real_data.make_tables(real):
         console.print(table)
-    checked = [*checks(found, truth), *real_data.checks(real)]
-    return verdict(checked, store, console)
+    checked = [*check_bar(found, truth), *real_data.check_bar(real)]
+    return report_bar(checked, store, console)

@@ -1,4 +1,4 @@
-"""The interface of a solver in ``benchmarks.matrix``, ours or a peer's."""
+"""The interface of a solver in ``benchmarks.matrix``, ours or another library's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from benchmarks.matrix.gap import Problem, norm, value
+from benchmarks.matrix.gap import Problem, compute_norm, compute_value
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,13 @@ class Model:
 
 @dataclass(frozen=True)
 class Solver:
-    """Base of all solvers: stateless, so a name and its settings say everything.
+    """Base of all solvers. Solvers have no state, so a name and settings identify them.
 
-    ``work`` says what a call gives: "one model" at a given penalty, a whole "path", or a "search"
-    for a number of features. Ratios are between solvers that do the same work.
-    ``environment`` names the environment of its own that a library needs (empty: the common one).
-    ``grid`` has the tolerances to try, from loose to tight: the first whose gap is small enough is
-    the one that is timed. Without a grid the solver is handed the gap itself.
+    ``work`` is the result of a call: "one model" at a given penalty, a whole "path", or a "search"
+    for a number of features. Ratios compare solvers that do the same work. ``environment`` names
+    the separate environment of a library (empty: the common one). ``grid`` has the tolerances to
+    try, from loose to tight. The first one with a small enough gap is timed. A solver without a
+    grid gets the gap itself as tolerance.
     """
 
     needs: ClassVar[str] = ""
@@ -38,39 +38,39 @@ class Solver:
     grid: tuple[float, ...] = ()
 
     def setup(self) -> None:
-        """Import what ``solve`` needs; timed as part of the first call's extra."""
+        """Import what ``solve`` needs; this counts as extra time of the first call."""
         importlib.import_module(self.needs)
 
     def convert(self, problem: Problem) -> Any:
-        """Give the arrays the type and order the interface takes; not timed."""
+        """Return the arrays in the type and order that the library takes; not timed."""
         return np.asfortranarray(problem.X), np.asfortranarray(problem.target)
 
     def solve(self, inputs: Any, problem: Problem, tol: float) -> Any:
-        """Solve once; this is what is timed."""
+        """Solve once; this call is timed."""
         raise NotImplementedError
 
     def models(self, fitted: Any, problem: Problem) -> Sequence[Model]:
         """Return the solutions of one call; not timed."""
         return [Model(float(problem.alphas[0]), np.asarray(fitted))]
 
-    def claimed(self, fitted: Any) -> list[float] | None:
-        """Return the gaps that the solver itself reports, in our scale; not timed."""
+    def get_claimed_gaps(self, fitted: Any) -> list[float] | None:
+        """Return the gaps that the solver itself reports, on our scale; not timed."""
         return None
 
 
-# Features that a search looks for, and the calls it may make. At a gap of 1e-3 their number is not
-# monotone in the penalty; a search that misses the very number ends after its calls.
+# The number of features that a search looks for, and its maximal number of calls. At a gap of 1e-3
+# the number of features is not monotone in the penalty, so a search may miss it and needs a bound.
 SIZE, CALLS = 40, 14
 
 
 def search(
     fit: Callable[[float, Any], tuple[Any, np.ndarray]], largest: float, start: Any
 ) -> tuple[float, Any]:
-    """Return the penalty and the solution with 40 features, or the most below.
+    """Return the penalty and the solution with 40 features, or with the most below 40.
 
     ``fit(penalty, start)`` returns a solution and its coefficients. The penalty is halved from
     ``largest`` until there are too many features, then bisected on a log scale; each call starts
-    from the last solution with few enough.
+    from the last solution that had few enough features.
     """
     high, low, best = largest, None, (largest, start)
     for _ in range(CALLS):
@@ -87,8 +87,8 @@ def search(
 
 
 def compute_gaps(problem: Problem, models: Sequence[Model]) -> dict[str, Any]:
-    """Return the gaps of some solutions by the shared gap function."""
-    values = [value(problem, model.W, model.alpha) for model in models]
+    """Return the gaps of solutions, by the shared gap function."""
+    values = [compute_value(problem, model.W, model.alpha) for model in models]
     worst = max(values, key=lambda each: each.relative)
     last = models[-1]
     found: dict[str, Any] = {
@@ -96,7 +96,7 @@ def compute_gaps(problem: Problem, models: Sequence[Model]) -> dict[str, Any]:
         "gaps": [each.gap for each in values],
         "objective": values[-1].objective,
         "alpha": last.alpha,
-        "norm_value": norm(last.W, problem.norm),
+        "norm_value": compute_norm(last.W, problem.norm),
         "features": int(np.count_nonzero(np.any(last.W != 0, axis=1))),
         "models": len(models),
     }
@@ -106,27 +106,27 @@ def compute_gaps(problem: Problem, models: Sequence[Model]) -> dict[str, Any]:
     return found
 
 
-def loosest(solver: Solver, problem: Problem) -> Iterator[dict[str, Any]]:
-    """Yield what is found as tolerances tighten; the last one is the loosest that will do.
+def search_tolerance(solver: Solver, problem: Problem) -> Iterator[dict[str, Any]]:
+    """Yield results for tighter and tighter tolerances; the last is the loosest that is enough.
 
-    ``grid`` is walked from its loose end, two places at a time, and the place in between is tried
-    at the end.
+    The search goes through ``grid`` from its loose end in steps of two. At the end it tries the
+    tolerance that the last step skipped.
     """
     inputs = solver.convert(problem)
 
-    def tried(place: int) -> dict[str, Any]:
+    def try_place(place: int) -> dict[str, Any]:
         tol = solver.grid[place]
         found = compute_gaps(problem, solver.models(solver.solve(inputs, problem, tol), problem))
         return {"tol": tol, "relative_gap": found["relative_gap"]}
 
     last = len(solver.grid) - 1
     below, place = -1, 0
-    best = tried(place)
+    best = try_place(place)
     yield best
     while best["relative_gap"] > problem.tol and place < last:
         below, place = place, min(place + 2, last)
-        best = tried(place)
+        best = try_place(place)
         yield best
     if best["relative_gap"] <= problem.tol and place - below > 1:
-        between = tried(place - 1)
+        between = try_place(place - 1)
         yield between if between["relative_gap"] <= problem.tol else best

@@ -1,4 +1,4 @@
-"""mixnorm's estimators in ``benchmarks.matrix``, handed the relative gap itself."""
+"""mixnorm's estimators in ``benchmarks.matrix``, with the relative gap as tolerance."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Regressor(Solver):
     def models(self, fitted: Any, problem: Problem) -> Sequence[Model]:
         return [Model(float(problem.alphas[0]), np.asarray(fitted.coef_).T)]
 
-    def claimed(self, fitted: Any) -> list[float] | None:
+    def get_claimed_gaps(self, fitted: Any) -> list[float] | None:
         return [float(fitted.dual_gap_)]
 
 
@@ -65,7 +65,7 @@ class Classifier(Regressor):
 
 @dataclass(frozen=True)
 class Path(Classifier):
-    """``MixedNormClassifier.path``: its own 50 values."""
+    """``MixedNormClassifier.path`` with its own 50 penalties."""
 
     work: ClassVar[str] = "path"
 
@@ -78,13 +78,13 @@ class Path(Classifier):
         pairs = zip(fitted.alphas, fitted.coefs, strict=True)
         return [Model(float(alpha), np.asarray(coef).T) for alpha, coef in pairs]
 
-    def claimed(self, fitted: Any) -> list[float] | None:
+    def get_claimed_gaps(self, fitted: Any) -> list[float] | None:
         return [float(gap) for gap in fitted.gaps]
 
 
 @dataclass(frozen=True)
 class Search(Classifier):
-    """One model with 40 features, found as spams' is: fits with ``warm_start``."""
+    """A search for 40 features like that of spams, with ``warm_start``."""
 
     work: ClassVar[str] = "search"
 
@@ -105,12 +105,12 @@ class Search(Classifier):
         penalty, linear = fitted
         return [Model(penalty, linear.coef.T)]
 
-    def claimed(self, fitted: Any) -> list[float] | None:
+    def get_claimed_gaps(self, fitted: Any) -> list[float] | None:
         return None
 
 
 def is_installed() -> bool:
-    """Tell whether this mixnorm has the estimators."""
+    """Return whether this mixnorm has the estimators."""
     try:
         from mixnorm import MixedNormClassifier, MixedNormRegressor  # noqa: F401
     except ImportError:

@@ -1,4 +1,4 @@
-"""Running ``benchmarks.matrix``: a process per solver, in the environment that it needs."""
+"""Run ``benchmarks.matrix``: a process for each solver, in the environment that it needs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.jobs import ROOT, Record, child_environment, run_process
+from benchmarks.harness.jobs import ROOT, Record, make_child_environment, run_process
 from benchmarks.matrix.data import Place
 from benchmarks.matrix.methods import Solver
 
-# What an environment of its own holds: pip's arguments, one list per step.
+# Contents of separate environments: the arguments of pip, one list per step.
 RECIPES: dict[str, list[list[str]]] = {
     "celer": [["celer", "scikit-learn==1.6.*"]],
     "adelie": [["adelie"]],
@@ -27,8 +27,8 @@ RECIPES: dict[str, list[list[str]]] = {
 }
 
 
-def interpreters(given: Mapping[str, Path | None], create: bool) -> dict[str, str]:
-    """Return the Python of every environment there is: given, found in the tree, or made now."""
+def find_interpreters(given: Mapping[str, Path | None], create: bool) -> dict[str, str]:
+    """Return the Python of each environment, which is given, found in the tree, or created."""
     found = {"": sys.executable}
     for name in RECIPES:
         python = given.get(name) or ROOT / f".venv-bench-{name}" / "bin" / "python"
@@ -40,7 +40,7 @@ def interpreters(given: Mapping[str, Path | None], create: bool) -> dict[str, st
 
 
 def _create(name: str, python: Path) -> None:
-    """Make an environment; a library that does not build is told of, not raised."""
+    """Create an environment; report a library that does not build, and go on."""
     subprocess.run([sys.executable, "-m", "venv", str(python.parent.parent)], check=True)
     for step in RECIPES[name]:
         pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -49,11 +49,11 @@ def _create(name: str, python: Path) -> None:
             return
 
 
-def importable(python: str, module: str) -> bool:
-    """Tell whether one of our Python environments has a library."""
+def is_importable(python: str, module: str) -> bool:
+    """Return whether a Python environment has a library."""
     code = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
     done = subprocess.run(
-        [python, "-c", code, module.split(".")[0]], env=child_environment(), check=False
+        [python, "-c", code, module.split(".")[0]], env=make_child_environment(), check=False
     )
     return done.returncode == 0
 
@@ -61,7 +61,7 @@ def importable(python: str, module: str) -> bool:
 def measure(
     place: Place, method: str, solver: Solver, python: str, folder: Path, limit: float
 ) -> Record:
-    """Find the tolerance that a solver needs, time it there, and return its record.
+    """Find the tolerance that a solver needs, time the solver with it, and return the record.
 
     ``status`` is "ok", "timeout" (more than ``limit`` CPU seconds in one call) or "failed".
     """
@@ -75,14 +75,14 @@ def measure(
     }
     tol = solver.grid[0] if solver.grid else None
     if len(solver.grid) > 1:
-        tuned = _process(order | {"stage": "tune"}, python, limit)
+        tuned = _run_process(order | {"stage": "tune"}, python, limit)
         if tuned["status"] != "ok":
             return order | tuned
         tol = tuned["tol"]
-    return order | _process(order | {"stage": "time", "tol": tol}, python, limit)
+    return order | _run_process(order | {"stage": "time", "tol": tol}, python, limit)
 
 
-def _process(order: dict[str, Any], python: str, limit: float) -> Record:
+def _run_process(order: dict[str, Any], python: str, limit: float) -> Record:
     with tempfile.TemporaryDirectory(prefix="mixnorm-bench-") as scratch:
         report, task = Path(scratch) / "report.jsonl", Path(scratch) / "order.json"
         task.write_text(json.dumps(order | {"report": str(report)}))

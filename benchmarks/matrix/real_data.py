@@ -1,8 +1,8 @@
-"""Real multi-task data: two norms beside ridge regressions, explained variance on test rows.
+"""Real multi-task data: explained variance of two norms and of ridge regressions.
 
 ``python -m benchmarks.matrix.real_data ORDER`` prints the figures of all methods on one split of
-one dataset. ORDER is JSON. Inputs are standardised, and targets centred, by the training rows;
-every penalty is chosen on training rows.
+one dataset. ORDER is JSON. Columns are standardised and targets centred by the training rows,
+and every penalty is chosen on training rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rich.table import Table
 
 from benchmarks.harness.bar import Check
 from benchmarks.harness.jobs import Store, run_module
-from benchmarks.harness.measure import cpu_seconds
+from benchmarks.harness.measure import read_cpu_seconds
 
 # Number of splits: the stored ones of school and computer, random ones of the others.
 SPLITS = {"school": 10, "parkinsons": 5, "computer": 1, "sarcos": 10, "sarcos-100": 10}
@@ -39,7 +39,7 @@ PUBLISHED = 26.0  # percent, multi-task feature learning on school: "about"
 
 @dataclass(frozen=True)
 class Tasks:
-    """Training and test parts of every task; with ``shared``, all tasks have the same rows."""
+    """The training and test parts of every task; with ``shared``, all tasks have the same rows."""
 
     train: Sequence[tuple[np.ndarray, np.ndarray]]
     test: Sequence[tuple[np.ndarray, np.ndarray]]
@@ -62,18 +62,18 @@ def load(name: str, split: int) -> Tasks:
     if y.ndim == 2:
         rows = np.random.default_rng(split).permutation(len(X))
         held = round(HELD_OUT * len(X)) if name == "sarcos" else len(X) - FEW_ROWS
-        return several_outputs(X, y, np.isin(np.arange(len(X)), rows[:held]))
+        return split_outputs(X, y, np.isin(np.arange(len(X)), rows[:held]))
     task = stored["task"]
     if "split_test_mask" in stored:
         test = stored["split_test_mask"][split].astype(bool)
     elif "profile" in stored:
         test = stored["profile"] >= 16
     else:
-        test = quarter_of_each(task, split)
-    return by_task(X, y, task, test)
+        test = draw_quarters(task, split)
+    return split_by_task(X, y, task, test)
 
 
-def quarter_of_each(task: np.ndarray, seed: int) -> np.ndarray:
+def draw_quarters(task: np.ndarray, seed: int) -> np.ndarray:
     """Return a mask that has a random quarter of the rows of every task."""
     rng = np.random.default_rng(seed)
     mask = np.zeros(len(task), dtype=bool)
@@ -83,16 +83,16 @@ def quarter_of_each(task: np.ndarray, seed: int) -> np.ndarray:
     return mask
 
 
-def by_task(X: np.ndarray, y: np.ndarray, task: np.ndarray, test: np.ndarray) -> Tasks:
-    """Return tasks with rows of their own; the targets keep their common unit."""
+def split_by_task(X: np.ndarray, y: np.ndarray, task: np.ndarray, test: np.ndarray) -> Tasks:
+    """Return tasks with their own rows; the targets keep their common unit."""
     X, y = standardise(X, ~test), y - y[~test].mean()
     own = [task == name for name in np.unique(task)]
     parts = [[(X[rows & part], y[rows & part]) for rows in own] for part in (~test, test)]
     return Tasks(*parts)
 
 
-def several_outputs(X: np.ndarray, Y: np.ndarray, test: np.ndarray) -> Tasks:
-    """Return one task per column of ``Y``, each standardised: they have no unit in common."""
+def split_outputs(X: np.ndarray, Y: np.ndarray, test: np.ndarray) -> Tasks:
+    """Return one task per column of ``Y``, standardised because their units differ."""
     X, Y = standardise(X, ~test), standardise(Y, ~test)
     parts = [[(X[part], column[part]) for column in Y.T] for part in (~test, test)]
     return Tasks(*parts, shared=True)
@@ -108,25 +108,25 @@ def standardise(X: np.ndarray, train: np.ndarray) -> np.ndarray:
 # --- methods
 
 
-def task_means(tasks: Tasks) -> Found:
+def fit_task_means(tasks: Tasks) -> Found:
     """Predict each task's training mean."""
     pairs = zip(tasks.train, tasks.test, strict=True)
     return [np.full(len(y_test), y.mean()) for (_, y), (_, y_test) in pairs], {}
 
 
-def independent(tasks: Tasks) -> Found:
-    """Fit a ridge regression to each task, with a penalty of its own."""
+def fit_independent(tasks: Tasks) -> Found:
+    """Fit a ridge regression to each task, with its own penalty."""
     from sklearn.linear_model import RidgeCV
 
     pairs = zip(tasks.train, tasks.test, strict=True)
     return [RidgeCV(RIDGES).fit(X, y).predict(new) for (X, y), (new, _) in pairs], {}
 
 
-def independent_alike(tasks: Tasks) -> Found:
-    """Fit a ridge regression to each task, all with the penalty that is best for them together."""
+def fit_independent_alike(tasks: Tasks) -> Found:
+    """Fit a ridge regression to each task, with the penalty that is best for all together."""
     from sklearn.linear_model import Ridge, RidgeCV
 
-    search = RidgeCV(RIDGES, store_cv_results=True)  # squared errors, each row left out
+    search = RidgeCV(RIDGES, store_cv_results=True)  # leave-one-out squared errors
     errors = sum(search.fit(X, y).cv_results_.sum(axis=0) for X, y in tasks.train)
     best = RIDGES[np.argmin(errors)]
     pairs = zip(tasks.train, tasks.test, strict=True)
@@ -155,8 +155,8 @@ def _make_pooled_columns(
     ]
 
 
-def under_norm(tasks: Tasks, norm: str, *, intercepts: str = "free") -> Found:
-    """Learn all tasks under a norm; intercepts "free", or weights of a column of ones."""
+def fit_under_norm(tasks: Tasks, norm: str, *, intercepts: str = "free") -> Found:
+    """Learn all tasks under a norm, with free intercepts or with a penalised column of ones."""
     from sklearn.model_selection import KFold
 
     from mixnorm import MultiTaskLearnerCV
@@ -186,27 +186,27 @@ def under_norm(tasks: Tasks, norm: str, *, intercepts: str = "free") -> Found:
 
 
 def fit_beyond_pooled(tasks: Tasks, norm: str) -> Found:
-    """Learn the differences of tasks from the pooled ridge regression, with a norm."""
+    """Learn under a norm how the tasks differ from the pooled ridge regression."""
     from sklearn.linear_model import RidgeCV
 
     X, y = (np.concatenate(parts) for parts in zip(*tasks.train, strict=True))
     common = RidgeCV(RIDGES).fit(X, y)
     left = [(own, target - common.predict(own)) for own, target in tasks.train]
-    found, facts = under_norm(Tasks(left, tasks.test, tasks.shared), norm)
+    found, facts = fit_under_norm(Tasks(left, tasks.test, tasks.shared), norm)
     pairs = zip(found, tasks.test, strict=True)
     return [own + common.predict(new) for own, (new, _) in pairs], facts
 
 
 METHODS: dict[str, Callable[[Tasks], Found]] = {
-    "task means": task_means,
-    "independent ridge": independent,
-    "independent ridge, one alpha": independent_alike,
+    "task means": fit_task_means,
+    "independent ridge": fit_independent,
+    "independent ridge, one alpha": fit_independent_alike,
     "pooled ridge": fit_pooled,
     "pooled ridge, task intercepts": lambda tasks: fit_pooled(tasks, intercepts=True),
-    "l2,1": lambda tasks: under_norm(tasks, "l2,1"),
-    "trace": lambda tasks: under_norm(tasks, "trace"),
-    "l2,1, intercepts too": lambda tasks: under_norm(tasks, "l2,1", intercepts="in the norm"),
-    "trace, intercepts too": lambda tasks: under_norm(tasks, "trace", intercepts="in the norm"),
+    "l2,1": lambda tasks: fit_under_norm(tasks, "l2,1"),
+    "trace": lambda tasks: fit_under_norm(tasks, "trace"),
+    "l2,1, intercepts too": lambda tasks: fit_under_norm(tasks, "l2,1", intercepts="in the norm"),
+    "trace, intercepts too": lambda tasks: fit_under_norm(tasks, "trace", intercepts="in the norm"),
     "pooled ridge + l2,1": lambda tasks: fit_beyond_pooled(tasks, "l2,1"),
     "pooled ridge + trace": lambda tasks: fit_beyond_pooled(tasks, "trace"),
 }
@@ -216,10 +216,10 @@ METHODS: dict[str, Callable[[Tasks], Found]] = {
 
 
 def score_fit(targets: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> dict[str, float]:
-    """Return the share of the test rows' variance that is explained, in percent.
+    """Return the explained share of the variance of the test rows, in percent.
 
-    ``all``: the variance around the mean of all rows. ``within``: the variance around each task's
-    own mean, so that telling the tasks apart earns nothing.
+    ``all`` is the variance around the mean of all rows. ``within`` is the variance around the mean
+    of each task, for which knowing the task alone explains nothing.
     """
     left = sum(np.sum((y - own) ** 2) for y, own in zip(targets, found, strict=True))
     every = np.concatenate(targets)
@@ -234,14 +234,14 @@ def measure(data: str, split: int, methods: Iterable[str]) -> dict[str, Any]:
     targets = [y for _, y in tasks.test]
     figures: dict[str, Any] = {}
     for name in methods:
-        began = cpu_seconds()
+        began = read_cpu_seconds()
         found, facts = METHODS[name](tasks)
-        figures[name] = score_fit(targets, found) | facts | {"seconds": cpu_seconds() - began}
+        figures[name] = score_fit(targets, found) | facts | {"seconds": read_cpu_seconds() - began}
     return figures
 
 
 def run(chosen: Sequence[str] | None, store: Store, console: Console) -> None:
-    """Measure what is not in the store, a process for each split."""
+    """Measure the splits that are not in the store, each in its own process."""
     for data, count in SPLITS.items():
         for split in range(count):
             found = store.content.get("real", {})
@@ -259,21 +259,21 @@ def run(chosen: Sequence[str] | None, store: Store, console: Console) -> None:
 # --- the report
 
 
-def of_data(found: Mapping[str, Any], data: str, method: str, figure: str) -> np.ndarray:
+def select_figures(found: Mapping[str, Any], data: str, method: str, figure: str) -> np.ndarray:
     """Return one figure of one method on all splits measured."""
     keys = [f"{data}/{split}" for split in range(SPLITS[data])]
     return np.asarray([found[key][method][figure] for key in keys if method in found.get(key, {})])
 
 
-def mean_and_error(values: np.ndarray) -> str:
-    """Return the mean with its standard error over splits, where there are several."""
+def format_mean(values: np.ndarray) -> str:
+    """Return the mean, with its standard error if there are several splits."""
     if len(values) < 2:
         return f"{values.mean():.1f}" if len(values) else ""
     return f"{values.mean():.1f} ± {values.std(ddof=1) / np.sqrt(len(values)):.1f}"
 
 
-def tables(found: Mapping[str, Any]) -> Iterator[Table]:
-    """Yield a table for each dataset: explained variance, mean and standard error."""
+def make_tables(found: Mapping[str, Any]) -> Iterator[Table]:
+    """Yield a table for each dataset, with explained variance as mean and standard error."""
     for data, title in TITLES.items():
         if not any(key.startswith(f"{data}/") for key in found):
             continue
@@ -288,31 +288,31 @@ def tables(found: Mapping[str, Any]) -> Iterator[Table]:
                 ("rank", "{:.1f}"),
                 ("seconds", "{:.2g}"),
             )
-            cells = [_mean(found, data, method, figure, form) for figure, form in rest]
-            shown = (of_data(found, data, method, figure) for figure in ("all", "within"))
-            table.add_row(method, *map(mean_and_error, shown), *cells)
+            cells = [_format_figure(found, data, method, figure, form) for figure, form in rest]
+            shown = (select_figures(found, data, method, figure) for figure in ("all", "within"))
+            table.add_row(method, *map(format_mean, shown), *cells)
         yield table
 
 
-def _mean(found: Mapping[str, Any], data: str, method: str, figure: str, form: str) -> str:
+def _format_figure(found: Mapping[str, Any], data: str, method: str, figure: str, form: str) -> str:
     present = {key: {m: f for m, f in own.items() if figure in f} for key, own in found.items()}
-    values = of_data(present, data, method, figure)
+    values = select_figures(present, data, method, figure)
     return form.format(values.mean()) if len(values) else ""
 
 
-def checks(found: Mapping[str, Any]) -> Iterator[Check]:
-    """Check school against ridge, and against the published figure, taken to be within tasks."""
+def check_bar(found: Mapping[str, Any]) -> Iterator[Check]:
+    """Check school against ridge, and against the published figure (assumed within tasks)."""
     for norm in ("l2,1", "trace"):
-        ours = of_data(found, "school", norm, "within")
+        ours = select_figures(found, "school", norm, "within")
         if not len(ours):
             continue
-        if norm == "trace":  # which multi-task feature learning, free to turn the features, is
-            text, asked = f"{mean_and_error(ours)} %", f"about {PUBLISHED:g} %"
+        if norm == "trace":  # the published method, multi-task feature learning, uses it
+            text, asked = f"{format_mean(ours)} %", f"about {PUBLISHED:g} %"
             enough = bool(ours.mean() >= PUBLISHED - 0.5)
             yield Check("real", f"school, {norm}", asked, text, enough)
         for peer in ("independent ridge", "pooled ridge"):
-            theirs = of_data(found, "school", peer, "within")
-            text = f"{mean_and_error(ours)} against {mean_and_error(theirs)}"
+            theirs = select_figures(found, "school", peer, "within")
+            text = f"{format_mean(ours)} against {format_mean(theirs)}"
             better = bool(len(theirs) and ours.mean() > theirs.mean())
             yield Check("real", f"school, {norm}", f"above {peer}", text, better)
 

@@ -1,8 +1,8 @@
-"""Peers for the multi-task problems of ``benchmarks.matrix``: squared loss, l2,1 norm.
+"""Other solvers for the multi-task problems of ``benchmarks.matrix``: squared loss, l2,1 norm.
 
-The objective of scikit-learn, celer and skglm is ours: half the squared error over n, plus alpha
-times the norm. spams sums over rows; adelie divides the loss by the number of tasks; group-lasso
-penalises by twice its ``group_reg``.
+scikit-learn, celer and skglm have our objective: half the squared error over n, plus alpha times
+the norm. spams sums over rows, adelie divides the loss by the number of tasks, and group-lasso
+multiplies the norm by twice its ``group_reg``.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from benchmarks.matrix.gap import Problem, alpha_max
+from benchmarks.matrix.gap import Problem, compute_alpha_max
 from benchmarks.matrix.methods import Solver
 
 
-def decades(first: float, last: float, per_decade: int = 2) -> tuple[float, ...]:
+def list_tolerances(first: float, last: float, per_decade: int = 2) -> tuple[float, ...]:
     """Return tolerances from ``10**first`` down to ``10**last``."""
     count = round((first - last) * per_decade) + 1
     return tuple(float(tol) for tol in np.logspace(first, last, count))
@@ -25,7 +25,7 @@ def decades(first: float, last: float, per_decade: int = 2) -> tuple[float, ...]
 
 @dataclass(frozen=True)
 class MultiTaskLasso(Solver):
-    """A class ``MultiTaskLasso`` with scikit-learn's parameters."""
+    """Base of the libraries whose ``MultiTaskLasso`` has scikit-learn's parameters."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -78,7 +78,7 @@ class Skglm(MultiTaskLasso):
 
 @dataclass(frozen=True)
 class GroupLasso(Solver):
-    """group-lasso: FISTA with restarts, every row a group."""
+    """group-lasso: FISTA with restarts; every row is a group."""
 
     needs: ClassVar[str] = "group_lasso"
 
@@ -102,9 +102,9 @@ class GroupLasso(Solver):
 
 @dataclass(frozen=True)
 class Spams(Solver):
-    """spams' FISTA; rows are divided by the root of n, so that its first step size fits.
+    """spams' FISTA; rows are divided by the root of n to suit its first step size.
 
-    With ``gram`` it computes the products of the columns first, for data with more rows.
+    With ``gram`` it first computes the Gram matrix of the columns, for data with many rows.
     """
 
     needs: ClassVar[str] = "spams"
@@ -134,7 +134,7 @@ class Spams(Solver):
 
 @dataclass(frozen=True)
 class Adelie(Solver):
-    """adelie's multi-response path: ten values from ``alpha_max`` on, quicker than one."""
+    """adelie's multi-response path of ten penalties from ``alpha_max`` down, faster than one."""
 
     needs: ClassVar[str] = "adelie"
     environment: ClassVar[str] = "adelie"
@@ -142,7 +142,7 @@ class Adelie(Solver):
 
     def convert(self, problem: Problem) -> Any:
         tasks, last = problem.outputs, float(problem.alphas[-1])
-        path = np.geomspace(alpha_max(problem), last, self.values + 1)[1:] / tasks
+        path = np.geomspace(compute_alpha_max(problem), last, self.values + 1)[1:] / tasks
         return np.asfortranarray(problem.X), np.ascontiguousarray(problem.target), path
 
     def solve(self, inputs: Any, problem: Problem, tol: float) -> Any:
@@ -165,7 +165,7 @@ class Adelie(Solver):
 
 @dataclass(frozen=True)
 class Lightning(Solver):
-    """lightning's FISTA, which stops by its number of iterations: ``tol`` is one over it."""
+    """lightning's FISTA, which stops after a number of iterations; ``tol`` is its inverse."""
 
     needs: ClassVar[str] = "lightning.regression"
     environment: ClassVar[str] = "lightning"
@@ -185,16 +185,16 @@ class Lightning(Solver):
 
 
 PEERS: dict[str, Solver] = {
-    "sklearn": Sklearn(decades(-3, -9), {"max_iter": 1_000_000, "copy_X": False}),
-    "celer": Celer(decades(-3, -9)),
-    "skglm": Skglm(decades(-2, -8), {"copy_X": False}),
-    "group-lasso": GroupLasso(decades(-3, -9)),
-    "spams": Spams(decades(-3, -8)),
-    "adelie": Adelie(decades(-7, -16)),
+    "sklearn": Sklearn(list_tolerances(-3, -9), {"max_iter": 1_000_000, "copy_X": False}),
+    "celer": Celer(list_tolerances(-3, -9)),
+    "skglm": Skglm(list_tolerances(-2, -8), {"copy_X": False}),
+    "group-lasso": GroupLasso(list_tolerances(-3, -9)),
+    "spams": Spams(list_tolerances(-3, -8)),
+    "adelie": Adelie(list_tolerances(-7, -16)),
     "lightning": Lightning(tuple(1 / 2**power for power in range(6, 15))),
 }
 # Squared loss and the trace norm, many more rows than columns.
 LOW_RANK_PEERS: dict[str, Solver] = {
-    "spams": Spams(decades(-3, -6), regul="trace-norm", gram=True),
+    "spams": Spams(list_tolerances(-3, -6), regul="trace-norm", gram=True),
     "lightning": Lightning(tuple(1 / 2**power for power in range(3, 9)), penalty="trace"),
 }

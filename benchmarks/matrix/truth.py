@@ -1,6 +1,7 @@
-"""Small problems of ``benchmarks.matrix`` beside cvxpy: ``python -m benchmarks.matrix.truth``.
+"""Compare small problems of ``benchmarks.matrix`` with cvxpy.
 
-Prints JSON: by norm, loss and form our objective, cvxpy's optimum and the gap we report.
+``python -m benchmarks.matrix.truth`` prints JSON: our objective, cvxpy's optimum and the reported
+gap, by norm, loss and form.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ NORMS = ("l1,1", "l2,2", "l2,1", "linf,1", "trace")
 LOSSES = ("squared", "absolute", "logistic", "hinge")
 FORMS = ("penalty", "ball")
 TOL = 1e-7
-# cvxpy's own optimum is good to about so much.
+# The relative accuracy of cvxpy's optimum.
 SLACK = 1e-7
 
 
-def data(loss: str) -> tuple[np.ndarray, np.ndarray]:
+def draw_data(loss: str) -> tuple[np.ndarray, np.ndarray]:
     """Return a small problem: 40 rows, 8 columns, 3 outputs."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 8))
@@ -28,7 +29,7 @@ def data(loss: str) -> tuple[np.ndarray, np.ndarray]:
     return X, scores if loss in ("squared", "absolute") else scores.argmax(axis=1)
 
 
-def norm_value(W: Any, name: str) -> Any:
+def compute_norm(W: Any, name: str) -> Any:
     """Return a norm of cvxpy's ``W``."""
     import cvxpy
 
@@ -41,7 +42,7 @@ def norm_value(W: Any, name: str) -> Any:
     return cvxpy.mixed_norm(W, {"l2,1": 2, "linf,1": "inf"}[name], 1)
 
 
-def loss_value(scores: Any, target: np.ndarray, loss: str) -> Any:
+def compute_loss(scores: Any, target: np.ndarray, loss: str) -> Any:
     """Return the mean loss of cvxpy's scores, summed over outputs."""
     import cvxpy
 
@@ -58,12 +59,12 @@ def loss_value(scores: Any, target: np.ndarray, loss: str) -> Any:
 
 
 def compare(norm: str, loss: str, form: str) -> dict[str, Any]:
-    """Solve one problem with both; ``difference`` is ours less cvxpy's, over cvxpy's."""
+    """Solve one problem with both; ``difference`` is relative to cvxpy's objective."""
     import cvxpy
 
     from mixnorm import MixedNormClassifier, MixedNormRegressor
 
-    X, target = data(loss)
+    X, target = draw_data(loss)
     made = MixedNormRegressor if loss in ("squared", "absolute") else MixedNormClassifier
     size = {"alpha": 0.05} if form == "penalty" else {"radius": 1.0}
     with warnings.catch_warnings():
@@ -71,8 +72,8 @@ def compare(norm: str, loss: str, form: str) -> dict[str, Any]:
         model = made(norm=norm, loss=loss, tol=TOL, max_iter=100_000, **size).fit(X, target)
 
     W, b = cvxpy.Variable((8, 3)), cvxpy.Variable((1, 3))
-    measure = norm_value(W, norm)
-    objective = loss_value(X @ W + np.ones((40, 1)) @ b, target, loss)
+    measure = compute_norm(W, norm)
+    objective = compute_loss(X @ W + np.ones((40, 1)) @ b, target, loss)
     limits = []
     if form == "penalty":
         objective = objective + size["alpha"] * measure

@@ -1,9 +1,9 @@
-"""Memory of a fit beside ``X``: dense, integer, memory-mapped and sparse arrays.
+"""Memory that a fit needs in addition to ``X``: dense, integer, mapped and sparse arrays.
 
-Every case is a process of its own that draws rows like those of mnist, fits a few rows so that
-compiled code is loaded, and then fits all of them. Printed is how far the resident peak of that fit
-is above what was resident just before it, data included: 0 is a fit that needs nothing beside
-``X``, 1 is one that needs as much again. Pages of a memory map are loaded beforehand.
+Each case is a process. It draws rows like those of mnist, fits a few rows to load compiled code,
+and then fits all rows. The table has the peak memory of that fit less the resident size just before
+it, as a multiple of ``X``: 0 means that the fit needs no memory besides ``X``, and 1 that it needs
+as much again. The pages of a memory map are loaded beforehand.
 
 Start reading at ``command.py``; ``child.py`` is the process that measures.
 """

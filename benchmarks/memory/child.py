@@ -1,7 +1,7 @@
 """The measuring process of ``benchmarks.memory``: one fit on one kind of array.
 
-``python -m benchmarks.memory.child ORDER``; ORDER is JSON with estimator, kind, rows, columns and
-the call (``fit`` where it has none), and the last line of the output is JSON.
+In ``python -m benchmarks.memory.child ORDER``, ORDER is JSON with estimator, kind, rows, columns
+and call (by default ``fit``). The last line of the output is JSON.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from scipy import sparse
 from benchmarks.harness.measure import measure_call
 
 CLASSES = 10
-DENSITY = 0.2  # share of entries that are not zero, about that of mnist
-WARM_UP = 500  # rows of a fit before the one that counts, which loads compiled code
+DENSITY = 0.2  # share of nonzero entries, about that of mnist
+WARM_UP = 500  # rows of a first fit, which loads compiled code
 
-# Settings of a short fit: what counts is the memory, not the model.
+# Settings of a short fit, because only the memory counts.
 ESTIMATORS: dict[str, dict[str, Any]] = {
     "ShareBoostClassifier": {"n_features_to_select": 10},
     "MixedNormClassifier": {"alpha": 0.02},
@@ -32,10 +32,10 @@ ESTIMATORS: dict[str, dict[str, Any]] = {
 
 
 def draw(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return grey levels from 0 to 255, a fifth of them not zero, and labels that they explain."""
+    """Return grey levels from 0 to 255, a fifth of them nonzero, and labels that depend on them."""
     rng = np.random.default_rng(0)
     X = rng.integers(1, 256, size=(rows, columns), dtype=np.uint8)
-    for start in range(0, rows, 1000):  # by blocks: random numbers take eight bytes each
+    for start in range(0, rows, 1000):  # in blocks, because random numbers take eight bytes each
         block = X[start : start + 1000]
         block[rng.random(block.shape) > DENSITY] = 0
     weights = rng.standard_normal((min(20, columns), CLASSES)).astype(np.float32)
@@ -43,13 +43,13 @@ def draw(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
     return X, np.argmax(scores, axis=1)
 
 
-def single(X: np.ndarray, folder: Path) -> np.ndarray:
-    """Return single precision, from 0 to 1."""
+def as_single(X: np.ndarray, folder: Path) -> np.ndarray:
+    """Return the values in single precision, from 0 to 1."""
     return X / np.float32(255)
 
 
-def double(X: np.ndarray, folder: Path) -> np.ndarray:
-    """Return double precision, from 0 to 1."""
+def as_double(X: np.ndarray, folder: Path) -> np.ndarray:
+    """Return the values in double precision, from 0 to 1."""
     return X / 255
 
 
@@ -65,20 +65,20 @@ def map_values(values: np.ndarray, folder: Path) -> np.ndarray:
 
 # Kind -> the array that an estimator is given.
 KINDS: dict[str, Callable[[np.ndarray, Path], Any]] = {
-    "float32": single,
-    "float32, Fortran": lambda X, folder: np.asfortranarray(single(X, folder)),
-    "float64": double,
-    "float64, Fortran": lambda X, folder: np.asfortranarray(double(X, folder)),
+    "float32": as_single,
+    "float32, Fortran": lambda X, folder: np.asfortranarray(as_single(X, folder)),
+    "float64": as_double,
+    "float64, Fortran": lambda X, folder: np.asfortranarray(as_double(X, folder)),
     "uint8": lambda X, folder: X,
     "int32": lambda X, folder: X.astype(np.int32),
-    "read-only map": lambda X, folder: map_values(single(X, folder), folder),
-    "float64, read-only map": lambda X, folder: map_values(double(X, folder), folder),
-    "CSR": lambda X, folder: sparse.csr_array(single(X, folder)),
-    "CSC": lambda X, folder: sparse.csc_array(single(X, folder)),
+    "read-only map": lambda X, folder: map_values(as_single(X, folder), folder),
+    "float64, read-only map": lambda X, folder: map_values(as_double(X, folder), folder),
+    "CSR": lambda X, folder: sparse.csr_array(as_single(X, folder)),
+    "CSC": lambda X, folder: sparse.csc_array(as_single(X, folder)),
 }
 
 
-def matrix_bytes(X: Any) -> int:
+def count_bytes(X: Any) -> int:
     """Return the bytes of an array, dense or sparse."""
     if sparse.issparse(X):
         return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
@@ -88,7 +88,7 @@ def matrix_bytes(X: Any) -> int:
 def measure(
     estimator: str, kind: str, rows: int, columns: int, call: str = "fit"
 ) -> dict[str, Any]:
-    """Return the bytes of ``X``, and how far the resident peak of a fit is above what was there."""
+    """Return the bytes of ``X``, and the growth of the resident size during a fit."""
     import mixnorm
 
     def fit(X: Any, y: np.ndarray) -> Any:
@@ -102,10 +102,10 @@ def measure(
         X = KINDS[kind](drawn, Path(folder) / "all")
         del drawn
         _, cost = measure_call(lambda: fit(X, y))
-        size = matrix_bytes(X)
+        size = count_bytes(X)
     return {"x_bytes": size, "peak_bytes": cost.peak_bytes, "seconds": cost.seconds}
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # of the small fit that only loads code
+    warnings.simplefilter("ignore")  # the small fit only loads code, and may warn
     print(json.dumps(measure(**json.loads(sys.argv[1]))))

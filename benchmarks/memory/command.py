@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.harness import terminal
-from benchmarks.harness.commands import check_names, names
+from benchmarks.harness.commands import check_names, parse_names
 from benchmarks.harness.jobs import Record, Store, run_module
 from benchmarks.memory.child import CLASSES, DENSITY, ESTIMATORS
 
-# Estimator -> the kinds of array that it is given.
+# Estimator -> kinds of array.
 CASES = {
     "ShareBoostClassifier": ("float32", "float64", "uint8", "read-only map", "CSR", "CSC"),
     "MixedNormClassifier": ("float32", "float64", "CSR"),
@@ -34,7 +34,12 @@ CASES = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``python -m benchmarks memory``."""
     add = parser.add_argument
-    add("--estimators", type=names, default=tuple(CASES), help="separated by commas (default: all)")
+    add(
+        "--estimators",
+        type=parse_names,
+        default=tuple(CASES),
+        help="separated by commas (default: all)",
+    )
     add("--rows", type=int, default=60_000, help="rows to learn from (default: 60000)")
     add("--columns", type=int, default=784, help="columns (default: 784)")
     add("--json", type=Path, help="write results here as they come")
@@ -43,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Measure every case and print the table; returns 1 if a case failed."""
-    console = console or terminal.console()
+    console = console or terminal.make_console()
     check_names(estimator=(args.estimators, ESTIMATORS))
     store = Store(args.json, resume=args.resume)
     for estimator in args.estimators:
@@ -55,12 +60,12 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
                 store.put("memory", found | {key: record})
                 console.print(f"{key:<56} {describe(record)}", highlight=False)
     records = store.content.get("memory", {})
-    console.print(table(records))
+    console.print(make_table(records))
     return int(any(record["status"] != "ok" for record in records.values()))
 
 
 def measure(estimator: str, kind: str, rows: int, columns: int, call: str = "fit") -> Record:
-    """Run one case in a process of its own; ``status`` says whether there are figures."""
+    """Run one case in its own process; ``status`` is "ok" if the record has figures."""
     order = {"estimator": estimator, "kind": kind, "rows": rows, "columns": columns, "call": call}
     try:
         made: Record = run_module(["benchmarks.memory.child", json.dumps(order)])
@@ -76,7 +81,7 @@ def describe(record: Record) -> str:
     return f"{record['peak_bytes'] / record['x_bytes']:.2f} beside X"
 
 
-def table(records: Mapping[str, Record]) -> Table:
+def make_table(records: Mapping[str, Record]) -> Table:
     """Return the growth of every case, in MiB and as a multiple of ``X``."""
     made = Table(title="Memory of a fit beside X", title_justify="left", box=SIMPLE_HEAD)
     for column in ("estimator", "X", "rows x columns"):

@@ -1,8 +1,8 @@
-"""Learners of kernel weights beside SVC, MKLpy and himalaya, on the same stored kernels.
+"""Learners of kernel weights, SVC, MKLpy and himalaya on the same stored kernels.
 
-21 Gaussian kernels of segment, or another dataset, are computed once; fit and predict are timed,
-the second call in a process. Single fits and searches are apart: one fit is set beside one fit, and
-a search beside a search. Further parts learn from more rows than kernels can be stored for.
+21 Gaussian kernels of segment, or of another dataset, are computed once. Fit and predict are timed
+in the second call of a process. A single fit is compared with single fits, and a search with
+searches. Other parts learn from so many rows that kernels cannot be stored.
 
 Start reading at ``command.py``; ``methods.py`` has what is timed.
 """

@@ -12,15 +12,15 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.harness import terminal
-from benchmarks.harness.commands import check_names, names, run_command, verdict
+from benchmarks.harness.commands import check_names, parse_names, report_bar, run_command
 from benchmarks.harness.jobs import Record, Store, run_module
-from benchmarks.harness.terminal import failure, status
+from benchmarks.harness.terminal import describe_failure, describe_status
 from benchmarks.mkl.data import TABLE1
 from benchmarks.mkl.methods import METHODS
-from benchmarks.mkl.report import checks, tables
+from benchmarks.mkl.report import check_bar, make_tables
 
 PARTS = ("stack", "large", "rows50k")
-# Seconds of a clock, times the limit and added, for all calls of a method.
+# The wall-clock limit of a method is PATIENCE * limit + ADDED seconds.
 PATIENCE, ADDED = 4.0, 300.0
 BY_ROWS = {"large": "letter", "rows50k": "synthetic"}
 
@@ -30,13 +30,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "--part",
-        type=names,
+        type=parse_names,
         default=PARTS[:2],
         help="stack: stored kernels; large: 20,000 rows of letter; rows50k: 50,000 synthetic rows "
         "(default: stack,large)",
     )
-    add("--data", type=names, default=("segment",), help="datasets of stack (default: segment)")
-    add("--methods", type=names, default=tuple(METHODS), help="methods of stack (default: all)")
+    add(
+        "--data",
+        type=parse_names,
+        default=("segment",),
+        help="datasets of stack (default: segment)",
+    )
+    add(
+        "--methods",
+        type=parse_names,
+        default=tuple(METHODS),
+        help="methods of stack (default: all)",
+    )
     add("--limit", type=float, default=300.0, help="CPU seconds for fit and predict (default: 300)")
     add("--json", type=Path, help="write results here as they come")
     add("--resume", action="store_true", help="keep the results already in --json")
@@ -46,14 +56,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all methods; returns 1 when ``--check`` found a miss, 130 when interrupted."""
-    console = console or terminal.console()
+    console = console or terminal.make_console()
     check_names(part=(args.part, PARTS), data=(args.data, TABLE1), method=(args.methods, METHODS))
     return run_command(args, console, run, report)
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
-    """Measure what is not in the store."""
-    for order in orders(args):
+    """Measure the orders that are not in the store."""
+    for order in list_orders(args):
         key, found = "/".join(order.values()), store.content.get("mkl", {})
         if found.get(key, {}).get("status") in ("ok", "timeout"):
             continue
@@ -62,8 +72,8 @@ def run(args: argparse.Namespace, store: Store, console: Console) -> None:
         console.print(f"{key:<32} {describe(record)}", highlight=False)
 
 
-def orders(args: argparse.Namespace) -> Iterator[dict[str, str]]:
-    """Yield what the measuring processes are to do."""
+def list_orders(args: argparse.Namespace) -> Iterator[dict[str, str]]:
+    """Yield the orders for the measuring processes."""
     if "stack" in args.part:
         for data in args.data:
             for method in args.methods:
@@ -74,7 +84,7 @@ def orders(args: argparse.Namespace) -> Iterator[dict[str, str]]:
 
 
 def measure(order: dict[str, str], limit: float) -> Record:
-    """Carry out one order in a process of its own; ``status`` says whether there are figures."""
+    """Carry out one order in its own process; ``status`` is "ok" if the record has figures."""
     if not METHODS[order["method"]].available():
         return order | {"status": "absent"}
     text, wall = json.dumps(order | {"limit": limit}), PATIENCE * limit + ADDED
@@ -88,18 +98,18 @@ def measure(order: dict[str, str], limit: float) -> Record:
 
 
 def describe(record: Record) -> str:
-    """One line about a finished method."""
+    """Return one line about a finished method."""
     if record["status"] == "failed":
-        return failure(record)
+        return describe_failure(record)
     if record["status"] != "ok":
-        return status(record)
+        return describe_status(record)
     return f"{record['seconds']:.3g} s, {record['accuracy']:.2f} %"
 
 
 def report(store: Store, console: Console) -> bool:
-    """Print all tables, keep the summary; whether a measured figure misses the bar."""
+    """Print all tables and store the summary; return whether a figure misses the bar."""
     found = store.content.get("mkl", {})
-    for table in tables(found):
+    for table in make_tables(found):
         console.print(table)
-    checked = list(checks(found))
-    return verdict(checked, store, console, found.values())
+    checked = list(check_bar(found))
+    return report_bar(checked, store, console, found.values())

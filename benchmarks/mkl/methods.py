@@ -1,4 +1,4 @@
-"""The methods of ``benchmarks.mkl``: our kernel learners and others, on the same stack."""
+"""The methods of ``benchmarks.mkl``: our kernel learners and others, on the same kernels."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from benchmarks.mkl.data import Kernels
 C = 10.0
 FOLDS, DRAWS = 3, 20
 RIDGES = np.logspace(-6, 3, 10)  # himalaya's alphas
-RIDGE = 1e-3  # of its single fit
-# Our search: as many values of C as himalaya has penalties, and of p as its short search has draws.
+RIDGE = 1e-3  # the alpha of himalaya's single fit
+# Our search has as many values of C as himalaya has penalties, and as many p as its short search
+# draws.
 COSTS, EXPONENTS = np.logspace(-1, 3, 10), (1.0, 1.2, 1.5, 2.0)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Predicted labels of the test rows, and what else is worth telling."""
+    """The predicted labels of the test rows, and facts about the fit."""
 
     labels: np.ndarray
     facts: dict[str, Any] = field(default_factory=dict)
@@ -29,7 +30,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Kernels in the form that a library takes, and the bytes of those of the training rows."""
+    """Kernels in the form that a library takes, and the bytes of the training kernels."""
 
     K: Any
     K_test: Any
@@ -39,31 +40,31 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Method:
-    """Base of all methods: stateless, so a name and its settings say everything."""
+    """Base of all methods. Methods have no state, so a name and settings identify them."""
 
     needs: ClassVar[str] = "sklearn"
     ours: ClassVar[bool] = False
 
     def available(self) -> bool:
-        """Tell whether the library is installed."""
+        """Return whether the library is installed."""
         return importlib.util.find_spec(self.needs) is not None
 
     def setup(self) -> None:
-        """Import what is needed."""
+        """Import what ``run`` needs."""
         importlib.import_module(self.needs)
 
     def convert(self, kernels: Kernels) -> Inputs:
-        """Give kernels the form that the interface takes; not timed."""
+        """Return kernels in the form that the library takes; not timed."""
         return Inputs(kernels.K, kernels.K_test, kernels.y, kernels.K.nbytes)
 
     def run(self, inputs: Inputs) -> Outcome:
-        """Fit and predict; this is what is timed."""
+        """Fit and predict; this call is timed."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Average(Method):
-    """``SVC`` on the average kernel, which is made before the clock starts unless ``whole``."""
+    """``SVC`` on the average kernel; averaging is timed only with ``whole``."""
 
     whole: bool = False
 
@@ -78,7 +79,7 @@ class Average(Method):
         K, K_test = (
             np.mean(part, axis=0) if self.whole else part[0] for part in (inputs.K, inputs.K_test)
         )
-        return Outcome(_svc(K, inputs.y).predict(K_test))
+        return Outcome(_make_svc(K, inputs.y).predict(K_test))
 
 
 @dataclass(frozen=True)
@@ -87,19 +88,19 @@ class Single(Method):
 
     def run(self, inputs: Inputs) -> Outcome:
         scores = np.zeros(len(inputs.K))
-        for train, test in folds(inputs.y, FOLDS):
+        for train, test in make_folds(inputs.y, FOLDS):
             for m, K in enumerate(inputs.K):
-                model = _svc(K[np.ix_(train, train)], inputs.y[train])
+                model = _make_svc(K[np.ix_(train, train)], inputs.y[train])
                 scores[m] += model.score(K[np.ix_(test, train)], inputs.y[test])
         best = int(np.argmax(scores))
-        labels = _svc(inputs.K[best], inputs.y).predict(inputs.K_test[best])
+        labels = _make_svc(inputs.K[best], inputs.y).predict(inputs.K_test[best])
         facts = {"kernel": best, "cv_accuracy": float(scores[best] / FOLDS)}
         return Outcome(labels, facts | {"fits": len(inputs.K) * FOLDS})
 
 
 @dataclass(frozen=True)
 class MKLpy(Method):
-    """MKLpy, one class against the rest, each with an ``SVC`` on the kernel it is given."""
+    """MKLpy, one class against the rest, each with an ``SVC`` on its combined kernel."""
 
     needs: ClassVar[str] = "MKLpy"
 
@@ -133,10 +134,10 @@ class MKLpy(Method):
 
 @dataclass(frozen=True)
 class Himalaya(Method):
-    """himalaya: ridge regression on one-hot targets, kernel weights drawn at random.
+    """himalaya: ridge regression on one-hot targets with random kernel weights.
 
-    One draw is set beside one fit of others: it has one penalty and holds out one fold, which is as
-    close as the interface comes to a single fit. More draws are a search.
+    One draw is compared with single fits of others. It has one penalty and one held-out fold, which
+    is as close as the interface comes to a single fit. More draws are a search.
     """
 
     needs: ClassVar[str] = "himalaya"
@@ -151,10 +152,10 @@ class Himalaya(Method):
         return Inputs(K, K_test, kernels.y, K.nbytes)
 
     def run(self, inputs: Inputs) -> Outcome:
-        parts, ridges = folds(inputs.y, FOLDS), RIDGES
+        parts, ridges = make_folds(inputs.y, FOLDS), RIDGES
         if self.draws == 1:
             parts, ridges = parts[:1], np.array([RIDGE])
-        model = himalaya_model(inputs.y, parts, draws=self.draws, ridges=ridges)
+        model = make_himalaya(inputs.y, parts, draws=self.draws, ridges=ridges)
         model.fit(inputs.K, np.eye(int(inputs.y.max()) + 1)[inputs.y])
         facts = {"fits": self.draws * len(ridges) * len(parts)}
         return Outcome(np.argmax(model.predict(inputs.K_test), axis=1), facts)
@@ -162,7 +163,7 @@ class Himalaya(Method):
 
 @dataclass(frozen=True)
 class Ours(Method):
-    """One of our classifiers with ``kernel="precomputed"``, to a relative gap of 1 %."""
+    """One of our classifiers with ``kernel="precomputed"``, solved to a relative gap of 1 %."""
 
     needs: ClassVar[str] = "mixnorm"
     ours: ClassVar[bool] = True
@@ -182,12 +183,12 @@ class Ours(Method):
 
     def run(self, inputs: Inputs) -> Outcome:
         model = self.model().fit(inputs.K, inputs.y)
-        return Outcome(model.predict(inputs.K_test), facts_of(model))
+        return Outcome(model.predict(inputs.K_test), collect_facts(model))
 
 
 @dataclass(frozen=True)
 class OurSearch(Ours):
-    """``MKLClassifierCV``: ``C`` and ``p`` by the same folds as the others' searches."""
+    """``MKLClassifierCV``, which chooses ``C`` and ``p`` on the same folds as other searches."""
 
     name: str = "MKLClassifierCV"
 
@@ -197,14 +198,14 @@ class OurSearch(Ours):
         return getattr(mixnorm, self.name)(kernel="precomputed", Cs=COSTS, ps=EXPONENTS)
 
     def run(self, inputs: Inputs) -> Outcome:
-        model = self.model().set_params(cv=folds(inputs.y, FOLDS)).fit(inputs.K, inputs.y)
+        model = self.model().set_params(cv=make_folds(inputs.y, FOLDS)).fit(inputs.K, inputs.y)
         chosen = {name: float(value) for name, value in model.best_params_.items()}
-        facts = facts_of(model) | chosen | {"fits": len(COSTS) * len(EXPONENTS) * FOLDS}
+        facts = collect_facts(model) | chosen | {"fits": len(COSTS) * len(EXPONENTS) * FOLDS}
         return Outcome(model.predict(inputs.K_test), facts)
 
 
-def facts_of(model: Any) -> dict[str, Any]:
-    """Return what a fitted model of ours says about itself."""
+def collect_facts(model: Any) -> dict[str, Any]:
+    """Return facts about a fitted model of ours."""
     return {
         "gap": float(model.dual_gap_ / model.objective_) if model.objective_ else 0.0,
         "iterations": int(model.n_iter_),
@@ -213,22 +214,22 @@ def facts_of(model: Any) -> dict[str, Any]:
     }
 
 
-def folds(y: np.ndarray, number: int, seed: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return training and test rows of every fold, the classes spread evenly."""
+def make_folds(y: np.ndarray, number: int, seed: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return training and test rows of stratified folds."""
     from sklearn.model_selection import StratifiedKFold
 
     cut = StratifiedKFold(number, shuffle=True, random_state=seed)
     return list(cut.split(np.zeros(len(y)), y))
 
 
-def himalaya_model(
+def make_himalaya(
     y: np.ndarray,
     parts: list[tuple[np.ndarray, np.ndarray]],
     *,
     draws: int = DRAWS,
     ridges: np.ndarray = RIDGES,
 ) -> Any:
-    """Return himalaya's learner for these folds (its targets have no classes to stratify by)."""
+    """Return himalaya's learner for these folds, because it cannot stratify one-hot targets."""
     from himalaya.kernel_ridge import MultipleKernelRidgeCV
     from sklearn.model_selection import PredefinedSplit
 
@@ -245,7 +246,7 @@ def himalaya_model(
     )
 
 
-def _svc(K: np.ndarray, y: np.ndarray) -> Any:
+def _make_svc(K: np.ndarray, y: np.ndarray) -> Any:
     from sklearn.svm import SVC
 
     return SVC(C=C, kernel="precomputed").fit(K, y)
@@ -270,7 +271,7 @@ METHODS: dict[str, Method] = {
     "smsd-mirror": Ours(name="SMSDMKLClassifier", settings=MIRROR),
     "ufo": Ours(name="UFOMKLClassifier"),
     "ufo-mirror": Ours(name="UFOMKLClassifier", settings=MIRROR),
-    # Searches, after the single fits.
+    # Searches follow the single fits.
     "svc-single": Single(),
     "himalaya-short": Himalaya(draws=len(EXPONENTS)),
     "himalaya": Himalaya(),

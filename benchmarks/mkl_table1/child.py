@@ -1,7 +1,7 @@
-"""The working process of ``benchmarks.mkl_table1``: some methods on one split of one dataset.
+"""The measuring process of ``benchmarks.mkl_table1``: some methods on one split of a dataset.
 
-``python -m benchmarks.mkl_table1.child ORDER``; ORDER is JSON. It writes a line of JSON as soon as
-a method is finished, or has used up its CPU seconds.
+``python -m benchmarks.mkl_table1.child ORDER``; ORDER is JSON. It writes a line of JSON as soon
+as a method is finished or has used up its CPU seconds.
 """
 
 from __future__ import annotations
@@ -15,25 +15,27 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.limit import OutOfTime, limited
-from benchmarks.harness.measure import cpu_seconds
-from benchmarks.harness.version import source
-from benchmarks.mkl_table1.methods import METHODS, Problem, problem
+from benchmarks.harness.limit import OutOfTime, limit_seconds
+from benchmarks.harness.measure import read_cpu_seconds
+from benchmarks.harness.version import hash_source
+from benchmarks.mkl_table1.methods import METHODS, Problem, make_problem
 
 
-def work(order: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def run_methods(order: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the record of every method."""
-    given = problem(order["data"], order["split"], order["rows"], order["folds"], order["grid"])
-    digest = source()
+    given = make_problem(
+        order["data"], order["split"], order["rows"], order["folds"], order["grid"]
+    )
+    digest = hash_source()
     for method in order["methods"]:
-        yield {"method": method, "source": digest} | record(method, given, order["limit"])
+        yield {"method": method, "source": digest} | run_method(method, given, order["limit"])
 
 
-def record(method: str, given: Problem, limit: float) -> dict[str, Any]:
-    """Return the test accuracy of one method and what was chosen, or why there is none."""
-    began = cpu_seconds()
+def run_method(method: str, given: Problem, limit: float) -> dict[str, Any]:
+    """Return the test accuracy and the chosen parameters of one method, or the failure."""
+    began = read_cpu_seconds()
     try:
-        with limited(limit):
+        with limit_seconds(limit):
             outcome = METHODS[method](given)
     except OutOfTime:
         return {"status": "timeout", "limit": limit}
@@ -42,7 +44,7 @@ def record(method: str, given: Problem, limit: float) -> dict[str, Any]:
     return {
         "status": "ok",
         "accuracy": 100 * float(np.mean(outcome.labels == given.rows.y_test)),
-        "seconds": cpu_seconds() - began,
+        "seconds": read_cpu_seconds() - began,
         "rows": len(given.y),
         "tested": len(given.rows.y_test),
         "facts": {key: as_number(value) for key, value in outcome.facts.items()},
@@ -50,7 +52,7 @@ def record(method: str, given: Problem, limit: float) -> dict[str, Any]:
 
 
 def as_number(value: Any) -> Any:
-    """Return what JSON can hold."""
+    """Return a value that JSON can store."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -58,5 +60,5 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     answers = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):  # some libraries print
-        for found in work(json.loads(sys.argv[1])):
+        for found in run_methods(json.loads(sys.argv[1])):
             print(json.dumps(found), file=answers, flush=True)

@@ -11,13 +11,13 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.harness import terminal
-from benchmarks.harness.commands import check_names, names, run_command, verdict
+from benchmarks.harness.commands import check_names, parse_names, report_bar, run_command
 from benchmarks.harness.jobs import Record, Store
-from benchmarks.harness.terminal import failure
+from benchmarks.harness.terminal import describe_failure
 from benchmarks.mkl.data import TABLE1
-from benchmarks.mkl_table1.methods import GRIDS, METHODS, available
-from benchmarks.mkl_table1.processes import records
-from benchmarks.mkl_table1.report import checks, list_differences, tables
+from benchmarks.mkl_table1.methods import GRIDS, METHODS, is_available
+from benchmarks.mkl_table1.processes import measure_methods
+from benchmarks.mkl_table1.report import check_bar, list_differences, make_tables
 
 SETTINGS = ("grid", "folds", "rows")  # that all records of a file must share
 
@@ -25,10 +25,15 @@ SETTINGS = ("grid", "folds", "rows")  # that all records of a file must share
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``python -m benchmarks mkl-table1``."""
     add = parser.add_argument
-    add("--data", type=names, default=TABLE1, help="datasets, separated by commas (default: all)")
-    add("--methods", type=names, default=tuple(METHODS), help="methods, the same way")
+    add(
+        "--data",
+        type=parse_names,
+        default=TABLE1,
+        help="datasets, separated by commas (default: all)",
+    )
+    add("--methods", type=parse_names, default=tuple(METHODS), help="methods (default: all)")
     add("--splits", type=int, default=20, help="random splits, seeds 0 and up (default: 20)")
-    add("--folds", type=int, default=3, help="of the training rows (default: 3)")
+    add("--folds", type=int, default=3, help="folds of the training rows (default: 3)")
     add("--grid", choices=tuple(GRIDS), default="short", help="parameters to try (default: short)")
     add("--rows", type=int, default=2000, help="rows of satimage; 0 for all (default: 2000)")
     add("--limit", type=float, default=600.0, help="CPU seconds for a method on a split (600)")
@@ -41,13 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all splits; returns 1 when ``--check`` found a miss, 130 when interrupted."""
-    console = console or terminal.console()
+    console = console or terminal.make_console()
     check_names(data=(args.data, TABLE1), method=(args.methods, METHODS))
     return run_command(args, console, run, report)
 
 
-def same_settings(args: argparse.Namespace, store: Store) -> None:
-    """Keep the settings of a run; end with a message where results of others are there."""
+def check_settings(args: argparse.Namespace, store: Store) -> None:
+    """Store the settings of a run; end with a message if the file has results of others."""
     now = {name: getattr(args, name) for name in SETTINGS}
     before = store.content.get("settings", now)
     if before != now:
@@ -56,9 +61,9 @@ def same_settings(args: argparse.Namespace, store: Store) -> None:
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
-    """Do what is not in the store, split after split so that all sets come along."""
-    same_settings(args, store)
-    asked = [method for method in args.methods if available(method)]
+    """Measure what is not in the store, split by split, so that all datasets progress."""
+    check_settings(args, store)
+    asked = [method for method in args.methods if is_available(method)]
     for method in args.methods:
         if method not in asked:
             console.print(f"{method}: not installed")
@@ -67,7 +72,7 @@ def run(args: argparse.Namespace, store: Store, console: Console) -> None:
         order
         for split in range(args.splits)
         for data in args.data
-        if (order := todo(args, data, split, asked, store))
+        if (order := list_work(args, data, split, asked, store))
     ]
     if args.jobs == 1:
         for order in orders:
@@ -80,10 +85,10 @@ def run(args: argparse.Namespace, store: Store, console: Console) -> None:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def todo(
+def list_work(
     args: argparse.Namespace, data: str, split: int, asked: list[str], store: Store
 ) -> dict[str, Any] | None:
-    """Return what is left to do on one split; methods that failed are tried again."""
+    """Return the order that is left for one split; failed methods are tried again."""
     found = store.content.get("table1", {})
     left = [
         method
@@ -95,14 +100,14 @@ def todo(
 
 
 class Keeper:
-    """Has orders carried out, and keeps and tells every record."""
+    """Carries out orders; stores and prints every record."""
 
     def __init__(self, store: Store, console: Console) -> None:
         self.store, self.console, self.lock = store, console, threading.Lock()
 
     def carry_out(self, order: dict[str, Any]) -> None:
-        """Run the methods of one split in a process of their own."""
-        for record in records(order):
+        """Run the methods of one split in a process."""
+        for record in measure_methods(order):
             key = f"{order['data']}/{order['split']}/{record['method']}"
             with self.lock:
                 found = self.store.content.get("table1", {})
@@ -111,24 +116,24 @@ class Keeper:
 
 
 def describe(record: Record) -> str:
-    """One line about a finished method."""
+    """Return one line about a finished method."""
     if record["status"] == "failed":
-        return failure(record)
+        return describe_failure(record)
     if record["status"] == "timeout":
         return f"> {record['limit']:g} s"
     facts = record["facts"]
     chosen = {
         name: facts[name] for name in ("C", "width", "beta", "tail", "lambda") if name in facts
     }
-    told = ", ".join(f"{name} {value:g}" for name, value in chosen.items())
-    return f"{record['accuracy']:6.2f} %  {record['seconds']:7.2f} s  {told}"
+    parameters = ", ".join(f"{name} {value:g}" for name, value in chosen.items())
+    return f"{record['accuracy']:6.2f} %  {record['seconds']:7.2f} s  {parameters}"
 
 
 def report(store: Store, console: Console) -> bool:
-    """Print all tables, keep the summary; whether a measured figure misses the bar."""
+    """Print all tables and store the summary; return whether a figure misses the bar."""
     found = store.content.get("table1", {})
-    for table in tables(found):
+    for table in make_tables(found):
         console.print(table)
     far = list_differences(found)
     console.print(f"{len(far)} cells differ from the paper's: {', '.join(far) or 'none'}.")
-    return verdict(list(checks(found)), store, console, found.values())
+    return report_bar(list(check_bar(found)), store, console, found.values())

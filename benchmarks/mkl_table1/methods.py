@@ -1,6 +1,6 @@
-"""The methods of ``benchmarks.mkl_table1``: each chooses its parameters on the training rows.
+"""The methods of ``benchmarks.mkl_table1``, which choose their parameters on training rows.
 
-All have the same folds. Of equal scores the least ``C`` is taken, then the widest kernel.
+All have the same folds. Among equal scores the smallest ``C`` wins, then the widest kernel.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.mkl.data import WIDTHS, Kernels, Rows, kernels, split
-from benchmarks.mkl.methods import Outcome, facts_of, folds, himalaya_model
+from benchmarks.mkl.data import WIDTHS, Kernels, Rows, compute_kernels, make_split
+from benchmarks.mkl.methods import Outcome, collect_facts, make_folds, make_himalaya
 
 LAMBDAS = (0.1, 0.5, 0.9)  # EasyMKL's
-TOL = 1e-2  # relative gap of our machines on one kernel: that of those on several
+TOL = 1e-2  # relative gap of our machines, the same on one kernel and on several
 
 Labels = np.ndarray
 # Kernels of the training rows, their labels, kernels of the test rows, C.
@@ -66,30 +66,32 @@ class Problem:
         return self.rows.y
 
 
-def problem(data: str, seed: int, rows: int, n_folds: int, grid: str) -> Problem:
-    """Return one split of a dataset; ``rows`` is how many of satimage are taken."""
-    found = split(data, seed, rows if data == "satimage" else 0)
-    return Problem(found, kernels(found), folds(found.y, n_folds, seed), GRIDS[grid])
+def make_problem(data: str, seed: int, rows: int, n_folds: int, grid: str) -> Problem:
+    """Return one split of a dataset; ``rows`` is the number of rows of satimage."""
+    found = make_split(data, seed, rows if data == "satimage" else 0)
+    return Problem(found, compute_kernels(found), make_folds(found.y, n_folds, seed), GRIDS[grid])
 
 
 # --- machines on one kernel
 
 
-def pairs(K: np.ndarray, y: Labels, K_test: np.ndarray, cost: float) -> Labels:
-    """LIBSVM, one class against one."""
+def predict_one_vs_one(K: np.ndarray, y: Labels, K_test: np.ndarray, cost: float) -> Labels:
+    """Predict by LIBSVM, one class against one."""
     from sklearn.svm import SVC
 
     found: Labels = SVC(C=cost, kernel="precomputed").fit(K, y).predict(K_test)
     return found
 
 
-def against_rest(K: np.ndarray, y: Labels, K_test: np.ndarray, cost: float) -> Labels:
-    """LIBSVM, one class against the rest."""
-    return best_class(((K, K_test) for _ in np.unique(y)), y, cost)
+def predict_one_vs_rest(K: np.ndarray, y: Labels, K_test: np.ndarray, cost: float) -> Labels:
+    """Predict by LIBSVM, one class against the rest."""
+    return choose_class(((K, K_test) for _ in np.unique(y)), y, cost)
 
 
-def best_class(pairs_of: Iterator[tuple[np.ndarray, np.ndarray]], y: Labels, cost: float) -> Labels:
-    """Return the class of the highest score, each being told from the rest on its own kernel."""
+def choose_class(
+    pairs_of: Iterator[tuple[np.ndarray, np.ndarray]], y: Labels, cost: float
+) -> Labels:
+    """Return the class with the highest score; each class has its own kernel."""
     from sklearn.svm import SVC
 
     classes = np.unique(y)
@@ -101,8 +103,8 @@ def best_class(pairs_of: Iterator[tuple[np.ndarray, np.ndarray]], y: Labels, cos
     return found
 
 
-def joint(K: np.ndarray, y: Labels, K_test: np.ndarray, cost: float) -> Labels:
-    """Our machine of all classes in one problem, which GMNP solves."""
+def predict_joint(K: np.ndarray, y: Labels, K_test: np.ndarray, cost: float) -> Labels:
+    """Predict by our machine for all classes at once, the problem that GMNP solves."""
     from mixnorm import KernelMulticlassSVC
 
     model = KernelMulticlassSVC(C=cost, kernel="precomputed", tol=TOL)
@@ -110,8 +112,8 @@ def joint(K: np.ndarray, y: Labels, K_test: np.ndarray, cost: float) -> Labels:
     return found
 
 
-def linear(X: np.ndarray, y: Labels, X_test: np.ndarray, cost: float) -> Labels:
-    """Our linear machine of all classes; it is given columns in place of kernels."""
+def predict_linear(X: np.ndarray, y: Labels, X_test: np.ndarray, cost: float) -> Labels:
+    """Predict by our linear machine for all classes at once, with columns for kernels."""
     from mixnorm import LinearMulticlassSVC
 
     found: Labels = LinearMulticlassSVC(C=cost, tol=TOL).fit(X, y).predict(X_test)
@@ -121,66 +123,66 @@ def linear(X: np.ndarray, y: Labels, X_test: np.ndarray, cost: float) -> Labels:
 # --- methods
 
 
-def single(machine: Machine) -> Callable[[Problem], Outcome]:
+def choose_single(machine: Machine) -> Callable[[Problem], Outcome]:
     """Return the method that chooses a width and ``C`` for a machine on one kernel."""
 
     def run(given: Problem) -> Outcome:
         K, K_test = given.kernels.K[::-1], given.kernels.K_test[::-1]  # wide ones first
-        scores = np.array([on_folds(machine, matrix, given) for matrix in K])
-        at_cost, which = best_of(scores.T)
+        scores = np.array([score_on_folds(machine, matrix, given) for matrix in K])
+        at_cost, which = find_best(scores.T)
         cost = given.grid.Cs[at_cost]
         facts = {"width": WIDTHS[::-1][which], "C": cost, "score": scores[which, at_cost]}
-        return Outcome(machine(wide(K[which]), given.y, wide(K_test[which]), cost), facts)
+        return Outcome(machine(as_double(K[which]), given.y, as_double(K_test[which]), cost), facts)
 
     return run
 
 
-def average(given: Problem) -> Outcome:
+def choose_average(given: Problem) -> Outcome:
     """Choose ``C`` for LIBSVM on the average kernel."""
     K, K_test = (
         np.asarray(np.mean(part, axis=0, dtype=np.float64))
         for part in (given.kernels.K, given.kernels.K_test)
     )
-    scores = on_folds(pairs, K, given)
+    scores = score_on_folds(predict_one_vs_one, K, given)
     best = int(np.argmax(scores))
     cost = given.grid.Cs[best]
-    return Outcome(pairs(K, given.y, K_test, cost), {"C": cost, "score": scores[best]})
+    return Outcome(predict_one_vs_one(K, given.y, K_test, cost), {"C": cost, "score": scores[best]})
 
 
-def lmc(given: Problem) -> Outcome:
-    """Choose ``C`` for the linear machine of all classes."""
+def choose_linear(given: Problem) -> Outcome:
+    """Choose ``C`` for the linear machine for all classes at once."""
     X, scores = given.rows.X, np.zeros(len(given.grid.Cs))
     for train, test in given.folds:
         for place, cost in enumerate(given.grid.Cs):
-            labels = linear(X[train], given.y[train], X[test], cost)
+            labels = predict_linear(X[train], given.y[train], X[test], cost)
             scores[place] += np.mean(labels == given.y[test]) / len(given.folds)
     best = int(np.argmax(np.round(scores, 12)))
     cost = given.grid.Cs[best]
-    labels = linear(X, given.y, given.rows.X_test, cost)
+    labels = predict_linear(X, given.y, given.rows.X_test, cost)
     return Outcome(labels, {"C": cost, "score": scores[best]})
 
 
-def easymkl(given: Problem) -> Outcome:
-    """MKLpy's kernel weights, one class against the rest, with LIBSVM on each sum.
+def choose_easymkl(given: Problem) -> Outcome:
+    """Choose parameters of MKLpy's weights, one class against the rest, with LIBSVM on each sum.
 
-    Its own wrapper copies all kernels for every class; the weights are those it would find.
+    MKLpy's own wrapper copies all kernels for every class; the weights here are the same.
     """
     scores = np.zeros((len(given.grid.Cs), len(LAMBDAS)))
     for train, test in given.folds:
         K, K_test = (given.kernels.K[:, rows[:, None], train] for rows in (train, test))
         for place, strength in enumerate(LAMBDAS):
-            sums = easy_sums(K, K_test, given.y[train], strength)
+            sums = compute_easy_sums(K, K_test, given.y[train], strength)
             for at_cost, cost in enumerate(given.grid.Cs):
-                labels = best_class(iter(sums), given.y[train], cost)
+                labels = choose_class(iter(sums), given.y[train], cost)
                 scores[at_cost, place] += np.mean(labels == given.y[test]) / len(given.folds)
-    at_cost, place = best_of(scores)
+    at_cost, place = find_best(scores)
     cost, strength = given.grid.Cs[at_cost], LAMBDAS[place]
-    sums = easy_sums(given.kernels.K, given.kernels.K_test, given.y, strength)
+    sums = compute_easy_sums(given.kernels.K, given.kernels.K_test, given.y, strength)
     facts = {"C": cost, "lambda": strength, "score": scores[at_cost, place]}
-    return Outcome(best_class(iter(sums), given.y, cost), facts)
+    return Outcome(choose_class(iter(sums), given.y, cost), facts)
 
 
-def easy_sums(
+def compute_easy_sums(
     K: np.ndarray, K_test: np.ndarray, y: Labels, strength: float
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return EasyMKL's sums of kernels for every class against the rest."""
@@ -197,20 +199,20 @@ def easy_sums(
         made = learner.combine_kernels(matrices, target)
         weights = made.weights.numpy()
         test = np.tensordot(weights.astype(np.float32), K_test, axes=1)
-        found.append((made.ker_matrix.numpy(), wide(test)))
+        found.append((made.ker_matrix.numpy(), as_double(test)))
     return found
 
 
-def himalaya(given: Problem) -> Outcome:
-    """Ridge regression on one-hot targets, with the best of 20 random draws of kernel weights."""
+def choose_himalaya(given: Problem) -> Outcome:
+    """Choose the best of 20 random draws of kernel weights for ridge on one-hot targets."""
     targets = np.eye(int(given.y.max()) + 1)[given.y]
-    model = himalaya_model(given.y, list(given.folds))
-    model.fit(wide(given.kernels.K), targets)
-    return Outcome(np.argmax(model.predict(wide(given.kernels.K_test)), axis=1))
+    model = make_himalaya(given.y, list(given.folds))
+    model.fit(as_double(given.kernels.K), targets)
+    return Outcome(np.argmax(model.predict(as_double(given.kernels.K_test)), axis=1))
 
 
-def ours(name: str, **lists: Any) -> Callable[[Problem], Outcome]:
-    """Return the method of one of our ``...CV`` classes; a text names a part of the grid."""
+def choose_ours(name: str, **lists: Any) -> Callable[[Problem], Outcome]:
+    """Return the method of one of our ``...CV`` classes; a string names a part of the grid."""
 
     def run(given: Problem) -> Outcome:
         import mixnorm
@@ -223,54 +225,54 @@ def ours(name: str, **lists: Any) -> Callable[[Problem], Outcome]:
             kernel="precomputed", Cs=given.grid.Cs, cv=given.folds, **values
         )
         model = made.fit(given.kernels.K, given.y)
-        facts = facts_of(model) | model.best_params_ | {"score": model.best_score_}
+        facts = collect_facts(model) | model.best_params_ | {"score": model.best_score_}
         return Outcome(model.predict(given.kernels.K_test), facts)
 
     return run
 
 
-# --- inside
+# --- helpers
 
 
-def on_folds(machine: Machine, K: np.ndarray, given: Problem) -> np.ndarray:
-    """Return the mean accuracy on the folds for every ``C``; a fold's kernel is taken once."""
+def score_on_folds(machine: Machine, K: np.ndarray, given: Problem) -> np.ndarray:
+    """Return the mean accuracy on the folds for every ``C``; a fold's kernel is cut out once."""
     scores = np.zeros(len(given.grid.Cs))
     for train, test in given.folds:
-        own, other = (wide(K[np.ix_(rows, train)]) for rows in (train, test))
+        own, other = (as_double(K[np.ix_(rows, train)]) for rows in (train, test))
         for place, cost in enumerate(given.grid.Cs):
             labels = machine(own, given.y[train], other, cost)
             scores[place] += np.mean(labels == given.y[test])
     return np.round(scores / len(given.folds), 12)
 
 
-def best_of(scores: np.ndarray) -> tuple[int, int]:
-    """Return the place of the first largest entry, row by row."""
+def find_best(scores: np.ndarray) -> tuple[int, int]:
+    """Return the index of the first largest entry, in row-major order."""
     first, second = np.unravel_index(int(np.argmax(np.round(scores, 12))), scores.shape)
     return int(first), int(second)
 
 
-def wide(K: np.ndarray) -> np.ndarray:
-    """Return an array in double precision, in C order: what LIBSVM and himalaya take."""
+def as_double(K: np.ndarray) -> np.ndarray:
+    """Return an array in double precision and C order, which LIBSVM and himalaya take."""
     return np.ascontiguousarray(K, dtype=np.float64)
 
 
 METHODS: dict[str, Callable[[Problem], Outcome]] = {
-    "single-ovo": single(pairs),
-    "single-ovr": single(against_rest),
-    "average": average,
-    "easymkl": easymkl,
-    "himalaya": himalaya,
-    "lmc": lmc,
-    "gmnp": single(joint),
-    "l1": ours("MKLClassifierCV", ps=(1.0,)),
-    "l2": ours("MKLClassifierCV", ps=(2.0,)),
-    "ufo": ours("UFOMKLClassifierCV", betas="betas"),
-    "conv": ours("ConvMKLClassifierCV", ps=(1.2,), tails="tails"),
-    "smsd": ours("SMSDMKLClassifierCV", betas="betas", tails="tails"),
+    "single-ovo": choose_single(predict_one_vs_one),
+    "single-ovr": choose_single(predict_one_vs_rest),
+    "average": choose_average,
+    "easymkl": choose_easymkl,
+    "himalaya": choose_himalaya,
+    "lmc": choose_linear,
+    "gmnp": choose_single(predict_joint),
+    "l1": choose_ours("MKLClassifierCV", ps=(1.0,)),
+    "l2": choose_ours("MKLClassifierCV", ps=(2.0,)),
+    "ufo": choose_ours("UFOMKLClassifierCV", betas="betas"),
+    "conv": choose_ours("ConvMKLClassifierCV", ps=(1.2,), tails="tails"),
+    "smsd": choose_ours("SMSDMKLClassifierCV", betas="betas", tails="tails"),
 }
 NEEDS = {"easymkl": "MKLpy", "himalaya": "himalaya"}
 
 
-def available(method: str) -> bool:
-    """Tell whether the libraries of a method are installed."""
+def is_available(method: str) -> bool:
+    """Return whether the libraries of a method are installed."""
     return importlib.util.find_spec(NEEDS.get(method, "mixnorm")) is not None

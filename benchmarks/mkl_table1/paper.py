@@ -49,7 +49,7 @@ class Cell:
         return self.deviation / math.sqrt(SPLITS)
 
 
-def cell(data: str, method: str) -> Cell | None:
+def get_cell(data: str, method: str) -> Cell | None:
     """Return one cell; None where the paper has no such method."""
     return _CELLS.get((data, method))
 

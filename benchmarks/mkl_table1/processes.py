@@ -1,4 +1,4 @@
-"""Running ``benchmarks.mkl_table1``: a process for every split of every dataset."""
+"""Run ``benchmarks.mkl_table1``: a process for each split of each dataset."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.harness.jobs import ROOT, Record, child_environment
+from benchmarks.harness.jobs import ROOT, Record, make_child_environment
 
-# Seconds of a clock, times the limit and added, after which a silent process is ended: a method
-# may be in a call that does not come back to Python.
+# A process that prints nothing for PATIENCE * limit + ADDED wall-clock seconds is ended. The limit
+# on CPU seconds cannot stop a method inside a call that does not return to Python.
 PATIENCE, ADDED = 3.0, 300.0
 
 
-def records(order: dict[str, Any]) -> Iterator[Record]:
-    """Yield the records of all methods of an order as they come; a new process after a dead one."""
+def measure_methods(order: dict[str, Any]) -> Iterator[Record]:
+    """Yield the records of all methods of an order; start a new process if one dies."""
     left = list(order["methods"])
     while left:
         died = ""
         try:
-            for found in answers(order | {"methods": left}):
+            for found in read_answers(order | {"methods": left}):
                 left.remove(found["method"])
                 yield found
         except subprocess.TimeoutExpired:
@@ -35,14 +35,14 @@ def records(order: dict[str, Any]) -> Iterator[Record]:
             yield {"method": left.pop(0), "status": "failed", "message": died or "it ended early"}
 
 
-def answers(order: dict[str, Any]) -> Iterator[Record]:
-    """Yield what one process writes; raises when it fails, or is silent for too long."""
+def read_answers(order: dict[str, Any]) -> Iterator[Record]:
+    """Yield the records that one process prints; raise if it fails or is silent too long."""
     command = [sys.executable, "-m", "benchmarks.mkl_table1.child", json.dumps(order)]
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
             command,
             cwd=ROOT,
-            env=child_environment(),
+            env=make_child_environment(),
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
@@ -60,16 +60,16 @@ def answers(order: dict[str, Any]) -> Iterator[Record]:
 
 
 class Watch:
-    """Ends a process that has been silent for too long, or that nobody listens to any more."""
+    """Ends a process that is silent for too long, or whose reader has stopped."""
 
     def __init__(self, process: subprocess.Popen[str], seconds: float) -> None:
         self.process, self.seconds, self.expired = process, seconds, False
-        self._timer = self._started()
+        self._timer = self._start_timer()
 
     def start_again(self) -> None:
-        """Count from now on."""
+        """Start the time of silence again."""
         self._timer.cancel()
-        self._timer = self._started()
+        self._timer = self._start_timer()
 
     def __enter__(self) -> Watch:
         return self
@@ -79,7 +79,7 @@ class Watch:
         if self.process.poll() is None:
             self.process.kill()
 
-    def _started(self) -> threading.Timer:
+    def _start_timer(self) -> threading.Timer:
         timer = threading.Timer(self.seconds, self._end)
         timer.daemon = True
         timer.start()

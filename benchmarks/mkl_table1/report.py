@@ -11,18 +11,18 @@ from rich.table import Table
 
 from benchmarks.harness.bar import Check
 from benchmarks.harness.jobs import Record
-from benchmarks.harness.terminal import new_table
+from benchmarks.harness.terminal import make_table
 from benchmarks.mkl.data import TABLE1
 from benchmarks.mkl_table1 import paper
 from benchmarks.mkl_table1.methods import METHODS
 
-WITH, WITHOUT = "smsd", "ufo"  # the same penalty by tail sums, and a constant one
-TAIL_SUMS = ("conv", "smsd")  # the methods of the paper, of which the better counts
-ABOVE = ("average", "easymkl")  # to be above of, or within one standard error, on all sets
-RIVALS = ("single-ovo", "himalaya")  # whose best is to be within one on most sets
+WITH, WITHOUT = "smsd", "ufo"  # a penalty by tail sums, and the same with constants
+TAIL_SUMS = ("conv", "smsd")  # the methods of the paper; the better one counts
+ABOVE = ("average", "easymkl")  # to beat, or match within a standard error, on all datasets
+RIVALS = ("single-ovo", "himalaya")  # the better one is to be matched on most datasets
 MOST_SETS = 6
-ERRORS = 2.0  # standard errors by which a cell differs from the paper's
-GAP = 0.011  # relative; a final fit that left more did not reach its tolerance
+ERRORS = 2.0  # standard errors beyond which a cell differs from the paper's
+GAP = 0.011  # relative; a final fit with a larger gap missed its tolerance
 
 Found = Mapping[str, Record]  # by "data/split/method"
 
@@ -36,17 +36,17 @@ class Figure:
 
     @classmethod
     def of(cls, values: np.ndarray) -> Figure:
-        """Return the figure of some values, of which there is one at least."""
+        """Return the figure of at least one value."""
         error = np.std(values, ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
         return cls(float(np.mean(values)), float(error))
 
     @property
     def sure(self) -> bool:
-        """Tell whether there is a standard error."""
+        """Whether there is a standard error."""
         return not math.isnan(self.error)
 
     def text(self, sign: str = "") -> str:
-        """Return both."""
+        """Return mean and standard error as text."""
         error = f" ± {self.error:.2f}" if self.sure else ""
         return f"{self.mean:{sign}.2f}{error}"
 
@@ -77,13 +77,13 @@ class Results:
         return Figure.of(np.array([mine[at] - theirs[at] for at in both])) if both else None
 
     def best(self, data: str, methods: tuple[str, ...]) -> str | None:
-        """Return the method of the highest mean, or None unless all of them have one."""
+        """Return the method with the highest mean, or None if one of them has no mean."""
         figures = {method: self.figure(data, method) for method in methods}
         means = {method: figure.mean for method, figure in figures.items() if figure}
         return max(means, key=lambda method: means[method]) if len(means) == len(methods) else None
 
     def against(self, data: str, others: tuple[str, ...]) -> tuple[str, str, Figure] | None:
-        """Return our better method, the best of others, and their difference if it is sure."""
+        """Return our better method, the best of others, and their difference if it has an error."""
         ours, other = self.best(data, TAIL_SUMS), self.best(data, others)
         if ours is None or other is None:
             return None
@@ -94,29 +94,29 @@ class Results:
 # --- tables
 
 
-def tables(found: Found) -> Iterator[Table]:
-    """Yield a table for every dataset, and those of paired differences."""
+def make_tables(found: Found) -> Iterator[Table]:
+    """Yield a table for each dataset, and the tables of paired differences."""
     results = Results(found)
     seen = [data for data in TABLE1 if any(key[0] == data for key in results.by_split)]
     for data in seen:
-        yield data_table(data, results)
+        yield make_data_table(data, results)
     compared = [data for data in seen if results.best(data, TAIL_SUMS)]
     if compared:
-        yield paired_table(compared, results)
+        yield make_paired_table(compared, results)
     penalised = [data for data in seen if results.difference(data, WITH, WITHOUT)]
     if penalised:
-        yield tails_table(penalised, results)
+        yield make_tails_table(penalised, results)
 
 
-def data_table(data: str, results: Results) -> Table:
-    """Return the accuracies of every method on one dataset, beside the paper's."""
+def make_data_table(data: str, results: Results) -> Table:
+    """Return the accuracies of every method on one dataset, with those of the paper."""
     columns = ("splits", "test %", "paper", "less paper", "CPU s", "gap %", "")
-    table = new_table(data, *columns)
+    table = make_table(data, *columns)
     for method in METHODS:
         records = results.by_split.get((data, method))
         if records:
             end = method in ("himalaya", "lmc", "ufo")
-            table.add_row(method, *_cells(data, method, results), end_section=end)
+            table.add_row(method, *_format_cells(data, method, results), end_section=end)
     table.caption_justify = "left"
     table.caption = (
         "± standard error over splits; in the paper's cells the deviation, as printed there. "
@@ -126,9 +126,9 @@ def data_table(data: str, results: Results) -> Table:
     return table
 
 
-def _cells(data: str, method: str, results: Results) -> tuple[str, ...]:
+def _format_cells(data: str, method: str, results: Results) -> tuple[str, ...]:
     records = list(results.by_split[data, method].values())
-    figure, cell = results.figure(data, method), paper.cell(data, method)
+    figure, cell = results.figure(data, method), paper.get_cell(data, method)
     others = [r["status"] for r in records if r["status"] != "ok"]
     trouble = ", ".join(f"{others.count(name)} {name}" for name in dict.fromkeys(others))
     printed = f"{cell.mean:.2f} ± {cell.deviation:.2f}" if cell else ""
@@ -143,20 +143,20 @@ def _cells(data: str, method: str, results: Results) -> tuple[str, ...]:
         str(len(good)),
         figure.text(),
         printed,
-        _less(figure, cell) if cell else "",
+        _format_difference(figure, cell) if cell else "",
         f"{np.mean([r['seconds'] for r in good]):.3g}",
         f"{100 * max(gaps):.2g}" if gaps else "",
         trouble,
     )
 
 
-def _less(figure: Figure, cell: paper.Cell) -> str:
-    mark = " !" if differs(figure, cell) else ""
+def _format_difference(figure: Figure, cell: paper.Cell) -> str:
+    mark = " !" if is_different(figure, cell) else ""
     return f"{figure.mean - cell.mean:+.2f}{mark}"
 
 
-def differs(figure: Figure, cell: paper.Cell) -> bool:
-    """Tell whether a mean differs from the paper's by more than two standard errors."""
+def is_different(figure: Figure, cell: paper.Cell) -> bool:
+    """Return whether a mean differs from the paper's by more than two standard errors."""
     return figure.sure and abs(figure.mean - cell.mean) > ERRORS * math.hypot(
         figure.error, cell.error
     )
@@ -170,15 +170,15 @@ def list_differences(found: Found) -> list[str]:
         for data in TABLE1
         for method in METHODS
         if (figure := results.figure(data, method))
-        and (cell := paper.cell(data, method))
-        and differs(figure, cell)
+        and (cell := paper.get_cell(data, method))
+        and is_different(figure, cell)
     ]
 
 
-def paired_table(compared: list[str], results: Results) -> Table:
+def make_paired_table(compared: list[str], results: Results) -> Table:
     """Return the differences of Conv and of SMSD to others, split by split."""
     others = (*ABOVE, *RIVALS)
-    table = new_table("conv and smsd less others, same splits", "", *others, first="data")
+    table = make_table("conv and smsd less others, same splits", "", *others, first="data")
     for data in compared:
         for ours in TAIL_SUMS:
             figures = [results.difference(data, ours, other) for other in others]
@@ -187,9 +187,9 @@ def paired_table(compared: list[str], results: Results) -> Table:
     return table
 
 
-def tails_table(penalised: list[str], results: Results) -> Table:
-    """Return what penalties by tail sums gain over a constant one, split by split."""
-    table = new_table(
+def make_tails_table(penalised: list[str], results: Results) -> Table:
+    """Return the gain of penalties by tail sums over constant ones, split by split."""
+    table = make_table(
         "Penalties by tail sums less constant ones", f"{WITH} less {WITHOUT}", first="data"
     )
     for data in penalised:
@@ -201,16 +201,16 @@ def tails_table(penalised: list[str], results: Results) -> Table:
 # --- the bar
 
 
-def checks(found: Found) -> Iterator[Check]:
-    """Check the better of Conv and SMSD against others on every set."""
+def check_bar(found: Found) -> Iterator[Check]:
+    """Check the better of Conv and SMSD against others on every dataset."""
     results = Results(found)
     for data in TABLE1:
         for other in ABOVE:
-            yield _above(data, other, results)
-    yield _rivals(results)
+            yield _check_above(data, other, results)
+    yield _check_rivals(results)
 
 
-def _above(data: str, other: str, results: Results) -> Check:
+def _check_above(data: str, other: str, results: Results) -> Check:
     name, asked = f"{data}: less {other}", ">= -1 s.e."
     pair = results.against(data, (other,))
     if pair is None:
@@ -219,7 +219,7 @@ def _above(data: str, other: str, results: Results) -> Check:
     return Check("all sets", name, asked, f"{figure.text('+')} ({ours})", is_reached(figure))
 
 
-def _rivals(results: Results) -> Check:
+def _check_rivals(results: Results) -> Check:
     name = f"sets with less {' and '.join(RIVALS)}, the best"
     asked = f">= -1 s.e. on {MOST_SETS} of {len(TABLE1)}"
     pairs = {data: results.against(data, RIVALS) for data in TABLE1}
@@ -234,5 +234,5 @@ def _rivals(results: Results) -> Check:
 
 
 def is_reached(figure: Figure) -> bool:
-    """Tell whether a difference is above zero, or within one standard error of zero."""
+    """Return whether a difference is above zero, or within one standard error of zero."""
     return figure.mean >= -figure.error - 1e-9  # differences are multiples of one test row

@@ -1,7 +1,7 @@
 """The measuring process of ``benchmarks.mnist``: one variant of ours, or one peer.
 
 ``python -m benchmarks.mnist.child ORDER``; ORDER is JSON, and so is the last line of the output.
-Seconds are those of a clock: several threads or a GPU work at once.
+Seconds are wall-clock seconds, because several threads or a GPU may work at once.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.measure import peak_bytes
-from benchmarks.harness.version import source
-from benchmarks.mnist.data import Images, Upright, load, on_device, set_upright, with_copies
+from benchmarks.harness.measure import read_peak_bytes
+from benchmarks.harness.version import hash_source
+from benchmarks.mnist.data import Images, Upright, add_copies, load, move_to_device, set_upright
 from benchmarks.mnist.methods import PEERS
-from benchmarks.mnist.variants import SIZES, UPRIGHT_ADDS, Variant, settings
+from benchmarks.mnist.variants import SIZES, UPRIGHT_ADDS, Variant, choose_settings
 
-# The fits that compile what the clock is not to see.
+# Sizes of the first fits, whose compilations are not timed.
 WARM_ROWS, WARM_FEATURES, WARM_TEMPLATES = 300, 3, 10
-# Predictions are repeated unless the first took so long.
+# Predictions are repeated REPEATS times, unless the first took LONG seconds.
 LONG, REPEATS = 5.0, 3
 GIB = 2**30
 
 
 class Clock:
-    """Seconds by stage; waits for the GPU before it is read."""
+    """Measures seconds by stage, and waits for the GPU before each reading."""
 
     def __init__(self, device: str) -> None:
         self.device, self.seconds = device, dict[str, float]()
 
     def now(self) -> float:
-        """Return seconds, all work that was begun being done."""
+        """Return the seconds after all started work is done."""
         if self.device.startswith("cuda"):
             import torch
 
@@ -47,7 +47,7 @@ class Clock:
 
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Add what is done inside to a stage."""
+        """Add the seconds of the block to a stage."""
         began = self.now()
         yield
         self.seconds[name] = self.seconds.get(name, 0.0) + self.now() - began
@@ -63,16 +63,19 @@ def measure(
     threads: int = 2,
 ) -> dict[str, Any]:
     """Fit one method and return errors, seconds, rates and memory."""
-    chosen = settings(variant, quick=quick, device=device)
+    chosen = choose_settings(variant, quick=quick, device=device)
     if method == "mixnorm":
         with _dispatch_arrays(device):
-            return ours(chosen, device, holdout=holdout) | {"threads": threads, "source": source()}
-    return peer(method, chosen, threads, holdout=holdout) | {"threads": threads}
+            return measure_ours(chosen, device, holdout=holdout) | {
+                "threads": threads,
+                "source": hash_source(),
+            }
+    return measure_peer(method, chosen, threads, holdout=holdout) | {"threads": threads}
 
 
 @contextlib.contextmanager
 def _dispatch_arrays(device: str) -> Iterator[None]:
-    """Keep arrays of other libraries than NumPy in their namespace."""
+    """Let scikit-learn keep arrays of other libraries in their namespace."""
     from sklearn import config_context
 
     with config_context(array_api_dispatch=True) if device != "cpu" else contextlib.nullcontext():
@@ -82,16 +85,16 @@ def _dispatch_arrays(device: str) -> Iterator[None]:
 # --- ours
 
 
-def ours(chosen: Variant, device: str, *, holdout: bool) -> dict[str, Any]:
-    """Fit ShareBoost stage by stage, and follow its path over the images it is judged by."""
+def measure_ours(chosen: Variant, device: str, *, holdout: bool) -> dict[str, Any]:
+    """Fit ShareBoost stage by stage, and measure its path on the evaluation images."""
     clock = Clock(device)
     with clock.stage("warm-up"):
         warm_up(chosen, device)
     began = clock.now()
     with clock.stage("load"):
-        images = on_device(load(holdout=holdout, rows=chosen.rows), device)
+        images = move_to_device(load(holdout=holdout, rows=chosen.rows), device)
     with clock.stage("deform"):
-        images = with_copies(images, chosen.copies, chosen.deformations, chosen.weight)
+        images = add_copies(images, chosen.copies, chosen.deformations, chosen.weight)
     with clock.stage("upright"):
         images = set_upright(images) if chosen.upright else images
     model = fit_model(chosen, images, clock)
@@ -102,10 +105,10 @@ def ours(chosen: Variant, device: str, *, holdout: bool) -> dict[str, Any]:
         "features": len(model.path_["loss"]),
         "seconds": seconds,
         "fit_seconds": sum(seconds[stage] for stage in ("templates", "responses", "rounds")),
-        "memory": peak_bytes() / GIB,
+        "memory": read_peak_bytes() / GIB,
         "settings": dataclasses.asdict(chosen),
-        **_gpu(device),
-        **path(model, images, clock, chosen.upright),
+        **_describe_gpu(device),
+        **measure_path(model, images, clock, chosen.upright),
     }
 
 
@@ -133,38 +136,38 @@ def fit_model(chosen: Variant, images: Images, clock: Clock) -> Any:
 
 
 def warm_up(chosen: Variant, device: str) -> None:
-    """Compile all loops on small fits: responses as they are, and rounded for lack of memory."""
+    """Compile all loops by small fits, with exact responses and with rounded ones."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 256, (WARM_ROWS, 28, 28), dtype=np.uint8)
     y = np.arange(WARM_ROWS) % 10
-    images = on_device(Images(X, y, X, y), device)
-    images = with_copies(images, min(chosen.copies, 1), chosen.deformations, chosen.weight)
+    images = move_to_device(Images(X, y, X, y), device)
+    images = add_copies(images, min(chosen.copies, 1), chosen.deformations, chosen.weight)
     images = set_upright(images) if chosen.upright else images
     patches = {**chosen.patches, "n_templates": WARM_TEMPLATES}
     small = dataclasses.replace(chosen, features=WARM_FEATURES, patches=patches)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # noise has few different patches
+        warnings.simplefilter("ignore")  # noise has few distinct patches
         pool = fit_model(small, images, Clock(device)).pool
         atoms = sum(map(len, pool.template_sets())) * int(np.prod(pool.masks))
-        # Less than four bytes for an entry, and more than the two of half precision.
+        # Room for more than two bytes per entry (half precision), and less than four.
         tight = {**patches, "max_gib": 3 * atoms * len(images.X) / GIB}
         model = fit_model(dataclasses.replace(small, patches=tight), images, Clock(device))
         model.predict(images.X_test)
         list(model.staged_predict(images.X_test))
 
 
-def path(model: Any, images: Images, clock: Clock, upright: bool) -> dict[str, Any]:
-    """Return the errors of the whole path, in percent, and rates and costs of some models.
+def measure_path(model: Any, images: Images, clock: Clock, upright: bool) -> dict[str, Any]:
+    """Return the errors of the whole path in percent, and rates and costs of some models.
 
-    Where images are set upright first, that counts in both.
+    If images are set upright first, rates and costs include that.
     """
     from mixnorm.datasets import deslant_images
 
-    truth = _host(images.y_test)
+    truth = _to_numpy(images.y_test)
     shown = deslant_images(images.X_test) if upright else images.X_test
     predicted = model.staged_predict(shown)
     extra = UPRIGHT_ADDS * int(np.prod(images.X_test.shape[1:])) if upright else 0
-    curve = [100 * float(np.mean(_host(labels) != truth)) for labels in predicted]
+    curve = [100 * float(np.mean(_to_numpy(labels) != truth)) for labels in predicted]
     points = []
     for size in sorted({*(size for size in SIZES if size < len(curve)), len(curve)}):
         small = model.truncate(size)
@@ -184,18 +187,16 @@ def path(model: Any, images: Images, clock: Clock, upright: bool) -> dict[str, A
 # --- the others
 
 
-def peer(method: str, chosen: Variant, threads: int, *, holdout: bool) -> dict[str, Any]:
-    """Fit a classifier of another library on the same images as rows."""
+def measure_peer(method: str, chosen: Variant, threads: int, *, holdout: bool) -> dict[str, Any]:
+    """Fit a classifier of another library to the same images as rows."""
     clock, taken = Clock("cpu"), PEERS[method]
-    images = with_copies(
-        load(holdout=holdout, rows=chosen.rows), chosen.copies, chosen.deformations
-    )
+    images = add_copies(load(holdout=holdout, rows=chosen.rows), chosen.copies, chosen.deformations)
     X, X_test = taken.rows(images.X), taken.rows(images.X_test)
     model = taken.make(threads)
     with warnings.catch_warnings(), clock.stage("fit"):
         warnings.simplefilter("ignore")
         model.fit(X, images.y)
-    memory = peak_bytes() / GIB
+    memory = read_peak_bytes() / GIB
     labels, rate = measure_predictions(model, X_test, clock)
     found = {
         "images": len(X),
@@ -210,7 +211,7 @@ def peer(method: str, chosen: Variant, threads: int, *, holdout: bool) -> dict[s
 
 
 def measure_predictions(model: Any, X: Any, clock: Clock) -> tuple[Any, float]:
-    """Return labels, and predicted images per second; a short first call does not count."""
+    """Return labels and images per second; a short first call does not count."""
     spent: list[float] = []
     while len(spent) <= REPEATS and (not spent or spent[0] <= LONG):
         began = clock.now()
@@ -219,12 +220,12 @@ def measure_predictions(model: Any, X: Any, clock: Clock) -> tuple[Any, float]:
     return labels, len(X) / statistics.median(spent[1:] or spent)
 
 
-def _host(labels: Any) -> np.ndarray:
+def _to_numpy(labels: Any) -> np.ndarray:
     return np.asarray(labels.cpu() if hasattr(labels, "cpu") else labels)
 
 
-def _gpu(device: str) -> dict[str, Any]:
-    """Return which GPU it was, and how much of its memory was used."""
+def _describe_gpu(device: str) -> dict[str, Any]:
+    """Return the name of the GPU, and its peak memory."""
     if not device.startswith("cuda"):
         return {}
     import torch

@@ -14,25 +14,35 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.harness import terminal
-from benchmarks.harness.commands import check_names, names, run_command, verdict
-from benchmarks.harness.jobs import ONE_THREAD, ROOT, Record, Store, child_environment
-from benchmarks.harness.terminal import failure, status
+from benchmarks.harness.commands import check_names, parse_names, report_bar, run_command
+from benchmarks.harness.jobs import ONE_THREAD, ROOT, Record, Store, make_child_environment
+from benchmarks.harness.terminal import describe_failure, describe_status
 from benchmarks.mnist.methods import PEERS
-from benchmarks.mnist.report import checks, tables
-from benchmarks.mnist.variants import VARIANTS, settings
+from benchmarks.mnist.report import check_bar, make_tables
+from benchmarks.mnist.variants import VARIANTS, choose_settings
 
-THREADS = 2  # at most, where the CPU does the work
+THREADS = 2  # at most, on the CPU
 A_DAY = 86400.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``python -m benchmarks mnist``."""
     add = parser.add_argument
-    add("--variants", type=names, default=tuple(VARIANTS), help="variants (default: all)")
+    add("--variants", type=parse_names, default=tuple(VARIANTS), help="variants (default: all)")
     add("--device", choices=("cpu", "cuda"), default="cpu", help="where ours runs (default: cpu)")
-    add("--peers", type=names, default=tuple(PEERS), help="peers to run (default: all; '': none)")
-    add("--peers-on", type=names, default=("original",), help="their variants (default: original)")
-    add("--holdout", action="store_true", help="judge by training images held out, not the test")
+    add(
+        "--peers",
+        type=parse_names,
+        default=tuple(PEERS),
+        help="peers to run (default: all; '': none)",
+    )
+    add(
+        "--peers-on",
+        type=parse_names,
+        default=("original",),
+        help="their variants (default: original)",
+    )
+    add("--holdout", action="store_true", help="evaluate on held-out training images")
     add("--quick", action="store_true", help="6,000 images, 50 features, 200 templates")
     add("--limit", type=float, default=1800.0, help="seconds allowed per peer (default: 1800)")
     add("--json", type=Path, help="write results here as they come")
@@ -43,15 +53,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all methods; returns 1 when ``--check`` found a miss, 130 when interrupted."""
-    console = console or terminal.console()
+    console = console or terminal.make_console()
     check_names(variant=((*args.variants, *args.peers_on), VARIANTS), peer=(args.peers, PEERS))
     return run_command(args, console, run, report)
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
-    """Measure what is not in the store."""
-    for order in orders(args):
-        key, found = place(order), store.content.get("mnist", {})
+    """Measure the orders that are not in the store."""
+    for order in list_orders(args):
+        key, found = make_key(order), store.content.get("mnist", {})
         if key in found and is_finished(found[key], order):
             continue
         record = measure(order, args.limit)
@@ -60,15 +70,15 @@ def run(args: argparse.Namespace, store: Store, console: Console) -> None:
 
 
 def is_finished(record: Record, order: dict[str, Any]) -> bool:
-    """Tell whether a record belongs to an order with the current settings."""
-    today = settings(order["variant"], quick=order["quick"], device=order["device"])
-    told = json.loads(json.dumps(dataclasses.asdict(today)))  # as a file has it: lists for tuples
-    same = record["order"] == order and record.get("settings", told) == told
+    """Return whether a record belongs to an order with the current settings."""
+    today = choose_settings(order["variant"], quick=order["quick"], device=order["device"])
+    current = json.loads(json.dumps(dataclasses.asdict(today)))  # as stored: lists for tuples
+    same = record["order"] == order and record.get("settings", current) == current
     return same and record["status"] in ("ok", "timeout")
 
 
-def orders(args: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return what is asked for: ours on all variants, then the peers."""
+def list_orders(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return the requested orders: ours on all variants, then the other libraries."""
     given = {"holdout": args.holdout, "quick": args.quick}
     ours = [
         {"method": "mixnorm", "variant": variant, "device": args.device, **given}
@@ -83,15 +93,15 @@ def orders(args: argparse.Namespace) -> list[dict[str, Any]]:
     return ours + others
 
 
-def place(order: dict[str, Any]) -> str:
-    """Return the key of a record: what it is judged by, variant, method, and the device of ours."""
+def make_key(order: dict[str, Any]) -> str:
+    """Return the key of a record: evaluation images, variant, method, and our device."""
     judged = "holdout" if order["holdout"] else "test"
     method = order["method"] + (f"-{order['device']}" if order["method"] == "mixnorm" else "")
     return "/".join([judged + ("-quick" if order["quick"] else ""), order["variant"], method])
 
 
 def measure(order: dict[str, Any], limit: float) -> Record:
-    """Run one method in a process of its own; ``status`` says whether there are figures."""
+    """Run one method in its own process; ``status`` is "ok" if the record has figures."""
     method, cores = order["method"], os.cpu_count() or 1
     if method in PEERS and not PEERS[method].available():
         return {"order": order, "status": "absent"}
@@ -102,7 +112,7 @@ def measure(order: dict[str, Any], limit: float) -> Record:
         done = subprocess.run(
             [*command, json.dumps(order | {"threads": threads})],
             cwd=ROOT,
-            env=environment(threads),
+            env=make_environment(threads),
             capture_output=True,
             text=True,
             timeout=limit if method in PEERS else A_DAY,
@@ -117,26 +127,26 @@ def measure(order: dict[str, Any], limit: float) -> Record:
     return {"order": order, "status": "ok", **made, "load": os.getloadavg()[0]}
 
 
-def environment(threads: int) -> dict[str, str]:
-    """Return the environment of a measuring process: so many threads, arrays of any library."""
+def make_environment(threads: int) -> dict[str, str]:
+    """Return the environment of a measuring process with a number of threads."""
     numbers = {name: str(threads) for name in ONE_THREAD if name.endswith("_THREADS")}
-    return child_environment() | numbers | {"SCIPY_ARRAY_API": "1"}
+    return make_child_environment() | numbers | {"SCIPY_ARRAY_API": "1"}
 
 
 def describe(record: Record) -> str:
-    """One line about a finished method."""
+    """Return one line about a finished method."""
     if record["status"] == "failed":
-        return failure(record)
+        return describe_failure(record)
     if record["status"] != "ok":
-        return status(record)
+        return describe_status(record)
     last = record["points"][-1] if "points" in record else record
     shown = f"{last['error']:.2f} %, {record['fit_seconds']:.3g} s, {last['rate']:,.0f} images / s"
     return f"{shown}, {record['threads']} threads"
 
 
 def report(store: Store, console: Console) -> bool:
-    """Print all tables, keep the summary; whether a measured figure misses the bar."""
+    """Print all tables and store the summary; return whether a figure misses the bar."""
     found = store.content.get("mnist", {})
-    for table in tables(found):
+    for table in make_tables(found):
         console.print(table)
-    return verdict(list(checks(found)), store, console, found.values())
+    return report_bar(list(check_bar(found)), store, console, found.values())

@@ -1,4 +1,4 @@
-"""Images for ``benchmarks.mnist``: parts, images held out, deformed copies, devices."""
+"""Images for ``benchmarks.mnist``: parts, held-out images, deformed copies, devices."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 
 from benchmarks.harness import splits
 
-# One training image in six is held out, the last ones of the file: 10,000 of 60,000. Images of one
-# writer are near each other there, so that, as in the test part, the writers are others. A random
-# share would have the same, and models would seem better than they are.
+# The last 10,000 of 60,000 training images are held out. Images of one writer are near each other
+# in the file, so the writers of held-out images are new, as in the test part. A random sample would
+# have the same writers as the training images, and its errors would be too small.
 HELD_OUT = 6
 
 
 @dataclass(frozen=True)
 class Images:
-    """Images to learn from and to be judged by, ``(n, height, width)``, with their labels.
+    """Training and evaluation images, ``(n, height, width)``, with their labels.
 
-    Where ``weight`` is given, the images to learn from have weights.
+    ``weight`` has the weights of the training images, if they have any.
     """
 
     X: Any
@@ -31,34 +31,34 @@ class Images:
 
 
 def load(*, holdout: bool = False, rows: int | None = None) -> Images:
-    """Return mnist's parts; ``holdout`` leaves the test part alone and judges by training images.
+    """Return mnist's parts; with ``holdout``, held-out training images replace the test part.
 
-    ``rows`` keeps so many images to learn from.
+    ``rows`` limits the number of training images.
     """
-    X, y, X_test, y_test = splits.parts("mnist")
+    X, y, X_test, y_test = splits.load_parts("mnist")
     if holdout:
         count = len(X) - len(X) // HELD_OUT
         X, y, X_test, y_test = X[:count], y[:count], X[count:], y[count:]
     return Images(X[:rows], y[:rows], X_test, y_test)
 
 
-def on_device(images: Images, device: str) -> Images:
-    """Return images and labels as tensors on a device of torch's; on the CPU, as they are."""
+def move_to_device(images: Images, device: str) -> Images:
+    """Return images and labels as torch tensors on a device, or unchanged for the CPU."""
     if device == "cpu":
         return images
     import torch
 
     parts = (images.X, images.y, images.X_test, images.y_test)
-    X, y, X_test, y_test = (_tensor(np.ascontiguousarray(part), device) for part in parts)
+    X, y, X_test, y_test = (_as_tensor(np.ascontiguousarray(part), device) for part in parts)
     return Images(X, y.to(torch.int64), X_test, y_test.to(torch.int64))
 
 
-def with_copies(
+def add_copies(
     images: Images, copies: int, deformations: Mapping[str, float], weight: float = 1.0
 ) -> Images:
-    """Return the training images with deformed copies behind them.
+    """Return the training images followed by deformed copies.
 
-    ``weight`` is that of an image itself, where a copy has one.
+    ``weight`` is the weight of an original image; a copy has weight one.
     """
     if not copies:
         return images
@@ -69,19 +69,19 @@ def with_copies(
     weights = None
     if weight != 1.0:
         weights = np.where(np.arange(len(X)) < len(images.X), np.float32(weight), np.float32(1.0))
-        weights = weights if isinstance(X, np.ndarray) else _tensor(weights, X.device)
+        weights = weights if isinstance(X, np.ndarray) else _as_tensor(weights, X.device)
     return replace(images, X=X, y=y, weight=weights)
 
 
 def set_upright(images: Images) -> Images:
-    """Return the images to learn from set upright; those to be judged by stay as they are."""
+    """Return images with the training images set upright, and the others unchanged."""
     from mixnorm.datasets import deslant_images
 
     return replace(images, X=deslant_images(images.X))
 
 
 class Upright:
-    """A model of upright images, for images as they come."""
+    """A model of upright images that sets its input images upright first."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -93,7 +93,7 @@ class Upright:
         return self.model.predict(deslant_images(X))
 
 
-def _tensor(array: np.ndarray, device: Any) -> Any:
+def _as_tensor(array: np.ndarray, device: Any) -> Any:
     import torch
 
     return torch.from_numpy(array).to(device)

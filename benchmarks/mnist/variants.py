@@ -1,4 +1,4 @@
-"""Settings of ``benchmarks.mnist``, chosen on training images held out: README.md tells which."""
+"""Settings of ``benchmarks.mnist``, chosen on held-out training images (see README.md)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Variant:
-    """The training of a model: its size and ridge, its pool, and its images.
+    """How a model is trained: size, ridge, pool and images.
 
-    ``patches`` are parameters of ``Patches``, ``deformations`` those of ``deform_images``;
-    ``weight`` is that of an original image, where a copy has one. ``upright`` images are set
-    upright first, by ``deslant_images``; ``rows`` keeps so many training images. ``tune`` is that
-    of the model.
+    ``patches`` are the parameters of ``Patches``, and ``deformations`` those of ``deform_images``.
+    ``weight`` is the weight of an original image; a copy has weight one. With ``upright``,
+    ``deslant_images`` sets images upright first. ``rows`` limits the number of training images.
+    ``tune`` is a parameter of the model.
     """
 
     features: int
@@ -28,13 +28,13 @@ class Variant:
     rows: int | None = None
 
 
-# The paper's pool, and some of several sizes with wider masks on a finer grid.
+# The paper's pool, and pools of several template sizes with wider masks on a finer grid.
 PAPER = {"size": 7, "n_templates": 1000, "masks": 16}
 GRID = {"masks": 25, "spread": 1.25, "reach": 1.8}
 TWO_SIZES = {"size": (5, 8), "n_templates": 1000, **GRID}
-FEWER = {**TWO_SIZES, "n_templates": 500}  # tuning makes up for it, and needs the time
+FEWER = {**TWO_SIZES, "n_templates": 500}  # tuning makes up for fewer templates, and needs the time
 THREE_SIZES = {"size": (5, 7, 10), "n_templates": 800, **GRID}
-# Beside the mild defaults; stronger and milder ones were worse.
+# Stronger than the mild defaults; even stronger and milder ones were worse.
 DEFORMATIONS = {"elastic": 0.85}
 
 VARIANTS = {
@@ -45,21 +45,21 @@ VARIANTS = {
     "deformed-upright": Variant(305, 2e-6, TWO_SIZES, 5, DEFORMATIONS, upright=True),
     "tuned": Variant(305, 5e-6, FEWER, 5, DEFORMATIONS, weight=3.0, upright=True, tune=8),
 }
-# Setting an image upright: moments and interpolation, by pixel.
+# Multiply-adds per pixel of setting an image upright: moments and interpolation.
 UPRIGHT_ADDS = 15
-# Models of the path that are reported.
+# Sizes of the models that are reported.
 SIZES = (10, 25, 50, 75, 100, 150, 200, 266, 305)
-# A GPU keeps all responses as they are: those of 360,000 images take 67 GiB.
+# A GPU stores all responses exactly; those of 360,000 images take 67 GiB.
 GPU_GIB = 100.0
-# What --quick takes instead.
+# Sizes with --quick.
 QUICK_ROWS, QUICK_FEATURES, QUICK_TEMPLATES = 6000, 50, 200
 
 
-def settings(variant: str, *, quick: bool = False, device: str = "cpu") -> Variant:
+def choose_settings(variant: str, *, quick: bool = False, device: str = "cpu") -> Variant:
     """Return the settings of a variant; with ``quick``, smaller ones.
 
-    On the CPU copies go with the paper's pool: even rounded to bytes, the responses of the finer
-    ones would take more than ``Patches`` allows by default.
+    On the CPU, deformed copies need the paper's pool: even rounded to bytes, the responses of the
+    other pools would take more memory than ``Patches`` allows by default.
     """
     found = VARIANTS[variant]
     if device.startswith("cuda"):

@@ -15,14 +15,14 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.harness import terminal
-from benchmarks.harness.commands import check_names, names
+from benchmarks.harness.commands import check_names, parse_names
 from benchmarks.harness.jobs import ROOT, Store
 from benchmarks.mutants.equivalent import REASONS
 from benchmarks.mutants.mutations import Mutation, draw
 from benchmarks.mutants.trial import Copy
 
 ROOMS = ("engines", "losses", "norms", "pools", "kernels", "selection", "storage")
-_ASKED = 0.95  # of the mutants
+_ASKED = 0.95  # kill rate
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--count", type=int, default=200, help="how many mutants to draw (default: 200)")
     add("--seed", type=int, default=0, help="seed of the draw (default: 0)")
-    add("--rooms", type=names, default=ROOMS, help="rooms, separated by commas (default: all)")
+    add(
+        "--rooms", type=parse_names, default=ROOMS, help="rooms, separated by commas (default: all)"
+    )
     add("--processes", type=int, default=2, help="processes side by side (default: 2)")
     add("--list", action="store_true", help="print the mutants, and try none")
     add("--json", type=Path, help="write results here as they come")
@@ -42,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Try the mutants and print the kill rate; returns 1 for a miss, 130 if interrupted."""
     check_names(room=(args.rooms, ROOMS))
-    console = console or terminal.console()
+    console = console or terminal.make_console()
     mutations = draw(ROOT / "src/mixnorm", args.rooms, args.count, args.seed)
     if args.list:
         for mutation in mutations:
@@ -57,7 +59,7 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
         with tempfile.TemporaryDirectory(prefix="mixnorm-mutants-") as folder:
             _try_all(mutations, Path(folder), args.processes, store, console)
     except KeyboardInterrupt:
-        console.print("[yellow]Interrupted; what was finished is reported. --resume goes on.[/]")
+        console.print("[yellow]Interrupted; finished trials are reported. --resume continues.[/]")
         status = 130
     share = report(mutations, store, console)
     return status or int(args.check and share < _ASKED)
@@ -66,7 +68,7 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
 def _try_all(
     mutations: list[Mutation], folder: Path, processes: int, store: Store, console: Console
 ) -> None:
-    """Try the mutants that are not in the store; a process has a copy, and takes room by room."""
+    """Try the mutants that are not in the store; each process works room by room in a copy."""
     records = store.content["mutants"]
     rooms: dict[str, list[Mutation]] = {}
     for mutation in mutations:
@@ -126,22 +128,22 @@ def report(mutations: list[Mutation], store: Store, console: Console) -> float:
     for column in table.columns[1:]:
         column.justify = "right"
     for name, room in sorted(counts.items()):
-        table.add_row(name, *_cells(room))
+        table.add_row(name, *_format_cells(room))
     whole = sum(counts.values(), Counter[str]())
-    table.add_row("all", *_cells(whole), style="bold")
+    table.add_row("all", *_format_cells(whole), style="bold")
     console.print(table)
     for mutation in mutations:
         if records.get(mutation.key, {}).get("status") == "survived":
             console.print(f"survived: {mutation.key}", markup=False, highlight=False)
-    return _rate(whole)
+    return _compute_rate(whole)
 
 
-def _rate(room: Counter[str]) -> float:
+def _compute_rate(room: Counter[str]) -> float:
     killed = room["killed"] + room["endless"]
     return killed / max(killed + room["survived"], 1)
 
 
-def _cells(room: Counter[str]) -> list[str]:
+def _format_cells(room: Counter[str]) -> list[str]:
     killed = room["killed"] + room["endless"]
     counts = (killed + room["survived"], killed, room["survived"], room["equivalent"])
-    return [*map(str, counts), f"{100.0 * _rate(room):.1f}"]
+    return [*map(str, counts), f"{100.0 * _compute_rate(room):.1f}"]

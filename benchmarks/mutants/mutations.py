@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# A piece of code, the kind of mistake, and the piece with the mistake.
+# A node of the syntax tree, the kind of mistake, and the node with the mistake.
 Change = tuple[ast.AST, str, ast.AST]
 
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -20,7 +20,7 @@ _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
 _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult,
 }  # fmt: skip
-# Functions that are easily taken for one another.
+# Functions that are easily confused.
 _TWINS = {
     first: second
     for pair in (
@@ -29,10 +29,10 @@ _TWINS = {
     )
     for first, second in (pair, pair[::-1])
 }  # fmt: skip
-# The order of their arguments is no mistake.
+# Swapping the arguments of these functions changes nothing.
 _SYMMETRIC = ("min", "max", "minimum", "maximum", "hypot", "logaddexp", "array_equal", "multiply")
 _DROPPED = ("abs", "sqrt", "square", "fabs", "log1p", "ravel")  # f(x) becomes x
-# Statements whose content is words, types or names: no mistake in them changes a result.
+# Statements with only words, types or names: mistakes in them change no result.
 _SKIPPED = (ast.Raise, ast.Assert, ast.Import, ast.ImportFrom, ast.JoinedStr, ast.Global)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -44,15 +44,15 @@ class Mutation:
     Parameters
     ----------
     path : str
-        The file, from the package on: ``"norms/mixed.py"``.
+        The file, relative to the package: ``"norms/mixed.py"``.
     function : str
         The function that changes, with its class.
     operator : str
         The kind of mistake.
     before, after : str
-        The piece of code, and what it becomes.
+        The piece of code before and after the change.
     start, stop : int
-        Where the piece is, in bytes.
+        The position of the piece in bytes.
     """
 
     path: str
@@ -65,7 +65,7 @@ class Mutation:
 
     @property
     def key(self) -> str:
-        """A name that other changes of the file leave alone."""
+        """A name that stays the same when other parts of the file change."""
         return f"{self.path}::{self.function}::{self.before} -> {self.after}"
 
     def apply(self, text: bytes) -> bytes:
@@ -79,31 +79,31 @@ def find_mutations(path: str, text: bytes) -> list[Mutation]:
     for line in text.splitlines(keepends=True):
         lines.append(lines[-1] + len(line))
     found: dict[str, Mutation] = {}
-    for name, node in _functions(ast.parse(text), ""):
-        changes = (change for part in _pieces(node.body) for change in _mistakes(part))
+    for name, node in _find_functions(ast.parse(text), ""):
+        changes = (change for part in _find_pieces(node.body) for change in _make_mistakes(part))
         for piece, operator, changed in changes:
             start = lines[piece.lineno - 1] + piece.col_offset
             stop = lines[piece.end_lineno - 1] + piece.end_col_offset
             before = " ".join(text[start:stop].decode().split())
             mutation = Mutation(path, name, operator, before, _write_source(changed), start, stop)
-            found.setdefault(mutation.key, mutation)  # of equal pieces the first
+            found.setdefault(mutation.key, mutation)  # the first of equal pieces
     return list(found.values())
 
 
-def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the outermost functions below a node, with the names of their classes."""
+def _find_functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the outermost functions below a node, with their qualified names."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, _FUNCTIONS):
             if child.name != "__repr__":
                 yield f"{prefix}{child.name}", child
         elif isinstance(child, ast.ClassDef):
-            yield from _functions(child, f"{prefix}{child.name}.")
+            yield from _find_functions(child, f"{prefix}{child.name}.")
         elif isinstance(child, ast.If | ast.Try):
-            yield from _functions(child, prefix)
+            yield from _find_functions(child, prefix)
 
 
-def _pieces(nodes: list[ast.AST]) -> Iterator[ast.AST]:
-    """Yield the expressions and statements that mistakes are made in."""
+def _find_pieces(nodes: list[ast.AST]) -> Iterator[ast.AST]:
+    """Yield the expressions and statements in which mistakes are made."""
     for node in nodes:
         if isinstance(node, _SKIPPED) or _is_warning(node):
             continue
@@ -115,7 +115,7 @@ def _pieces(nodes: list[ast.AST]) -> Iterator[ast.AST]:
         for name, value in ast.iter_fields(node):
             if name not in skipped:
                 children = value if isinstance(value, list) else [value]
-                yield from _pieces([child for child in children if isinstance(child, ast.AST)])
+                yield from _find_pieces([child for child in children if isinstance(child, ast.AST)])
 
 
 def _is_warning(node: ast.AST) -> bool:
@@ -123,15 +123,15 @@ def _is_warning(node: ast.AST) -> bool:
     return isinstance(call, ast.Call) and "warn" in ast.unparse(call.func)
 
 
-def _mistakes(node: ast.AST) -> Iterator[Change]:
-    """Yield the mistakes that can be made in one piece, not in its parts."""
+def _make_mistakes(node: ast.AST) -> Iterator[Change]:
+    """Yield the mistakes that can be made in one piece, but not in its parts."""
     match node:
         case ast.Compare(ops=[operator]) if type(operator) in _COMPARISONS:
-            yield node, "comparison", _with(node, ops=[_COMPARISONS[type(operator)]()])
+            yield node, "comparison", _replace_fields(node, ops=[_COMPARISONS[type(operator)]()])
         case ast.BinOp() if type(node.op) in _ARITHMETIC and not _is_text(node):
-            yield node, "arithmetic", _with(node, op=_ARITHMETIC[type(node.op)]())
+            yield node, "arithmetic", _replace_fields(node, op=_ARITHMETIC[type(node.op)]())
         case ast.AugAssign() if type(node.op) in _ARITHMETIC:
-            yield node, "arithmetic", _with(node, op=_ARITHMETIC[type(node.op)]())
+            yield node, "arithmetic", _replace_fields(node, op=_ARITHMETIC[type(node.op)]())
             yield node, "left out", ast.Pass()
         case ast.Constant(value=bool()):
             yield node, "switch", ast.Constant(not node.value)
@@ -141,42 +141,42 @@ def _mistakes(node: ast.AST) -> Iterator[Change]:
             yield node, "number", ast.Constant(2.0 * node.value if node.value else 1.0)
         case ast.BoolOp():
             other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
-            yield node, "logic", _with(node, op=other)
+            yield node, "logic", _replace_fields(node, op=other)
         case ast.UnaryOp(op=ast.Not() | ast.USub()):
             yield node, "sign", node.operand
         case ast.If() | ast.While() | ast.IfExp() if not isinstance(node.test, ast.Constant):
             yield node.test, "condition", ast.UnaryOp(ast.Not(), node.test)
         case ast.Call():
-            yield from _call_mistakes(node)
+            yield from _make_call_mistakes(node)
         case ast.Expr(value=ast.Call()) | ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
             yield node, "left out", ast.Pass()
 
 
-def _call_mistakes(node: ast.Call) -> Iterator[Change]:
+def _make_call_mistakes(node: ast.Call) -> Iterator[Change]:
     match node.func:
         case ast.Name(id=name):
             twin: ast.expr = ast.Name(_TWINS.get(name, ""))
         case ast.Attribute(attr=name):
-            twin = _with(node.func, attr=_TWINS.get(name, ""))
+            twin = _replace_fields(node.func, attr=_TWINS.get(name, ""))
         case _:
             return
     if name in _TWINS:
-        yield node, "twin", _with(node, func=twin)
+        yield node, "twin", _replace_fields(node, func=twin)
     if name in _DROPPED and len(node.args) == 1 and not node.keywords:
         yield node, "left out", node.args[0]
     names = all(isinstance(each, ast.Name) for each in node.args)
     if len(node.args) == 2 and names and name not in _SYMMETRIC:
-        yield node, "order", _with(node, args=node.args[::-1])
+        yield node, "order", _replace_fields(node, args=node.args[::-1])
     for place, keyword in enumerate(node.keywords):
         value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
         if keyword.arg == "axis" and value in (0, 1):
             other = ast.keyword("axis", ast.Constant(1 - value))
             keywords = [*node.keywords[:place], other, *node.keywords[place + 1 :]]
-            yield node, "axis", _with(node, keywords=keywords)
+            yield node, "axis", _replace_fields(node, keywords=keywords)
 
 
 def _is_text(node: ast.BinOp) -> bool:
-    """Tell whether a sum is of texts, or a product repeats one."""
+    """Return whether an operation joins or repeats strings."""
     return any(
         isinstance(part, ast.JoinedStr | ast.List | ast.Tuple)
         or (isinstance(part, ast.Constant) and isinstance(part.value, str))
@@ -184,7 +184,7 @@ def _is_text(node: ast.BinOp) -> bool:
     )
 
 
-def _with(node: ast.AST, **fields: object) -> ast.AST:
+def _replace_fields(node: ast.AST, **fields: object) -> ast.AST:
     changed = copy.copy(node)
     for name, value in fields.items():
         setattr(changed, name, value)
@@ -192,16 +192,16 @@ def _with(node: ast.AST, **fields: object) -> ast.AST:
 
 
 def _write_source(node: ast.AST) -> str:
-    """Return the source of a piece; an expression is in parentheses, for use inside others."""
+    """Return the source of a piece; parentheses let an expression stand inside others."""
     text = ast.unparse(ast.fix_missing_locations(node))
     return f"({text})" if isinstance(node, ast.expr) else text
 
 
 def draw(package: Path, rooms: tuple[str, ...], count: int, seed: int) -> list[Mutation]:
-    """Draw mutations from rooms of a package, from each by the number that it has.
+    """Draw mutations from rooms of a package, in proportion to their numbers.
 
-    Each mutation has its place in a random order, given by its key and the seed. A change of the
-    code therefore draws few others.
+    The key of a mutation and the seed give its place in a random order. A change of the code
+    therefore changes few of the drawn mutations.
     """
     found: list[Mutation] = []
     for room in rooms:

@@ -15,12 +15,12 @@ from pathlib import Path
 from benchmarks.harness.jobs import ONE_THREAD, ROOT, Record
 from benchmarks.mutants.mutations import Mutation
 
-_FACTOR, _SECONDS = 4.0, 60.0  # a trial may take this many times as long as the tests do, and more
+_FACTOR, _SECONDS = 4.0, 60.0  # limit: factor on the time of the tests, plus seconds
 _ALL_PASSED, _SOME_FAILED = 0, 1  # exit codes of pytest
 
 
 class Copy:
-    """A copy of the files that git knows, in which one file at a time is changed."""
+    """A copy of the files under version control, in which one file at a time is changed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -43,8 +43,9 @@ class Copy:
             if code != _ALL_PASSED:
                 raise SystemExit(f"{room} fails without a mutant:\n{output[-3000:]}")
             self._seconds[room] = seconds
-        with self._changed(mutation), tempfile.TemporaryDirectory() as cache:
-            # A compiled function does not notice that another file which it uses has changed.
+        with self._change_file(mutation), tempfile.TemporaryDirectory() as cache:
+            # numba's cache of a function is not invalidated by a change of another file that it
+            # uses.
             compiled = mutation.path.endswith("_jit.py")
             more = {"NUMBA_CACHE_DIR": cache} if compiled else {}
             limit = _FACTOR * self._seconds[room] + _SECONDS * (5.0 if compiled else 1.0)
@@ -54,7 +55,7 @@ class Copy:
         return {"status": status, "seconds": seconds, "by": found[0][:200] if found else ""}
 
     def tests(self, path: str) -> list[Path]:
-        """Return what to run for a file: its own tests, its doctests, then all of its room."""
+        """Return the tests to run for a file: its own, its doctests, then all of its room."""
         source = Path("src/mixnorm") / path
         mirrored = Path("tests") / path
         name = mirrored.stem.removesuffix("_jit").strip("_")
@@ -65,7 +66,7 @@ class Copy:
         return [*own, source, mirrored.parent]
 
     @contextmanager
-    def _changed(self, mutation: Mutation) -> Iterator[None]:
+    def _change_file(self, mutation: Mutation) -> Iterator[None]:
         target = self.folder / "src/mixnorm" / mutation.path
         text, times = target.read_bytes(), target.stat()
         target.write_bytes(mutation.apply(text))
@@ -73,13 +74,13 @@ class Copy:
             yield
         finally:
             target.write_bytes(text)
-            # Bytecode and compiled functions of the file as it was stay valid.
+            # The original time stamp keeps bytecode and compiled functions of the original valid.
             os.utime(target, ns=(times.st_atime_ns, times.st_mtime_ns))
 
     def _run(
         self, tests: list[Path], limit: float, more: dict[str, str] | None = None
     ) -> tuple[int | None, float, str]:
-        """Run pytest to the first failure; return its exit code, None at the limit, and more."""
+        """Run pytest until the first failure; return exit code (None: limit), seconds, output."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider"]
         environment = os.environ | ONE_THREAD | {"MPLBACKEND": "Agg"} | (more or {})
         environment["PYTHONPATH"] = str(self.folder / "src")

@@ -13,25 +13,25 @@ from benchmarks.online.parts import MAP, MEMORY_CALLS, NOW, SPEED_DATA, SPEED_ME
 from benchmarks.online.raw_tables import FEW_ROWS, METHODS, ORDERS, TABLES
 
 OURS, OURS_TUNED = "mirror", "mirror-tuned"
-# Ours with its defaults beside these.
+# Our learner with its defaults is compared with these.
 RIVALS = ("vw-tuned", "river")
-# Largest share of mistakes that may change, least share of the earlier speed, most memory beside
-# X of a read-only map, most of the earlier first call.
+# Bounds: share of mistakes that changes, speed relative to the earlier commit, extra memory for a
+# read-only map relative to X, and time of the first call relative to the earlier commit.
 CHANGE, SPEED, MEMORY, FIRST = 0.02, 0.7, 0.05, 1.0
 
 Found = Mapping[str, Record]
 
 
-def figure(found: Found, key: str, name: str) -> float | None:
-    """Return a figure of a finished measurement, None where there is none."""
+def get_figure(found: Found, key: str, name: str) -> float | None:
+    """Return a figure of a finished measurement, or None."""
     value = found.get(key, {}).get(name)
     return None if value is None else float(value)
 
 
-def fastest(found: Found, prefix: str, name: str) -> float | None:
-    """Return the best figure of all turns: most rows a second, or fewest seconds.
+def find_fastest(found: Found, prefix: str, name: str) -> float | None:
+    """Return the best figure of all turns: most rows per second, or fewest seconds.
 
-    Other work on the machine only adds seconds; a median takes it in when it lasts.
+    Other work on the machine can only add seconds, and if it lasts, it also changes a median.
     """
     values = [one[name] for key, one in found.items() if key.startswith(prefix) and name in one]
     best = max if name == "rate" else min
@@ -41,14 +41,14 @@ def fastest(found: Found, prefix: str, name: str) -> float | None:
 # --- tables
 
 
-def tables(found: Found) -> Iterator[Table]:
-    """Yield a table for each part that something was measured of."""
+def make_tables(found: Found) -> Iterator[Table]:
+    """Yield a table for each part with measurements."""
     makers = {
-        "tables/": mistakes_table,
-        "affine/": affine_table,
-        "speed/": speed_table,
-        "memory/": memory_table,
-        "first/": first_table,
+        "tables/": make_mistakes_table,
+        "affine/": make_affine_table,
+        "speed/": make_speed_table,
+        "memory/": make_memory_table,
+        "first/": make_first_table,
     }
     for prefix, make in makers.items():
         records = {key: record for key, record in found.items() if key.startswith(prefix)}
@@ -56,21 +56,23 @@ def tables(found: Found) -> Iterator[Table]:
             yield make(records)
 
 
-def mistakes_table(found: Found) -> Table:
+def make_mistakes_table(found: Found) -> Table:
     """Return the mistakes of all methods on raw tables, and ratios of ours to the others."""
     pairs = (*((OURS, rival) for rival in RIVALS), (OURS_TUNED, "river-tuned"))
     ratios = (*(f"/ {rival}" for rival in RIVALS), "tuned / tuned")
-    table = _table("Mistakes on raw tables", "table", "rows", *METHODS, *ratios)
+    table = _make_table("Mistakes on raw tables", "table", "rows", *METHODS, *ratios)
     for name in TABLES:
         values = {
-            method: figure(found, f"tables/{name}/{method}", "mistakes") for method in METHODS
+            method: get_figure(found, f"tables/{name}/{method}", "mistakes") for method in METHODS
         }
         rows = [found.get(f"tables/{name}/{method}", {}).get("rows") for method in METHODS]
         known = [each for each in rows if each is not None]
         if known:
-            cells = (_number(values[method], _form(known[0])) for method in METHODS)
-            shares = (_ratio(values[ours], values[rival]) for ours, rival in pairs)
-            table.add_row(name, f"{known[0]:,}", *cells, *(_number(each, ".3f") for each in shares))
+            cells = (_format_number(values[method], _choose_format(known[0])) for method in METHODS)
+            shares = (_compute_ratio(values[ours], values[rival]) for ours, rival in pairs)
+            table.add_row(
+                name, f"{known[0]:,}", *cells, *(_format_number(each, ".3f") for each in shares)
+            )
     table.caption = (
         f"Rows predicted before they are learned from; means over {ORDERS} orders where there are "
         f"fewer than {FEW_ROWS:,} rows. Tuned: the fewest mistakes on these very rows. Ratios: "
@@ -79,10 +81,12 @@ def mistakes_table(found: Found) -> Table:
     return table
 
 
-def affine_table(found: Found) -> Table:
-    """Return by how much the mistakes change when columns do."""
+def make_affine_table(found: Found) -> Table:
+    """Return a table of the changes of mistakes with units and origins of columns."""
     title = "Columns in other units and with another origin"
-    table = _table(title, "table", "rows", "mistakes", "one column %", "of", "all %", "of", "worst")
+    table = _make_table(
+        title, "table", "rows", "mistakes", "one column %", "of", "all %", "of", "worst"
+    )
     for key, record in found.items():
         if record["status"] != "ok":
             table.add_row(key.split("/")[1], record["status"])
@@ -91,40 +95,48 @@ def affine_table(found: Found) -> Table:
         worst = max(kinds, key=lambda kind: kind["change"])
         cells = [cell for k in kinds for cell in (f"{100 * k['change']:.2f}", f"{k['tried']:,}")]
         counts = (f"{record['rows']:,}", f"{record['mistakes']:,}")
-        told = f"{worst['mistakes']:,}, {worst['worst']}" if worst["change"] else ""
-        table.add_row(key.split("/")[1], *counts, *cells, told)
-    table.caption = "Mistakes are those in all orders; changes are the largest of so many tried."
+        largest = f"{worst['mistakes']:,}, {worst['worst']}" if worst["change"] else ""
+        table.add_row(key.split("/")[1], *counts, *cells, largest)
+    table.caption = "Mistakes are summed over all orders; changes are the largest of those tried."
     return table
 
 
-def speed_table(found: Found) -> Table:
-    """Return the rows a second now and then."""
-    table = _table("Rows per CPU second beside the earlier commit", "data", "now", "then", "ratio")
+def make_speed_table(found: Found) -> Table:
+    """Return a table of rows per second, of this and of the earlier commit."""
+    table = _make_table(
+        "Rows per CPU second beside the earlier commit", "data", "now", "then", "ratio"
+    )
     for data in SPEED_DATA:
         for method in SPEED_METHODS:
-            now, then = (fastest(found, f"speed/{data}/{method}/{s}/", "rate") for s in (NOW, THEN))
-            cells = _number(now, ",.0f"), _number(then, ",.0f"), _number(_ratio(now, then), ".2f")
+            now, then = (
+                find_fastest(found, f"speed/{data}/{method}/{s}/", "rate") for s in (NOW, THEN)
+            )
+            cells = (
+                _format_number(now, ",.0f"),
+                _format_number(then, ",.0f"),
+                _format_number(_compute_ratio(now, then), ".2f"),
+            )
             table.add_row(f"{data}, {method}", *cells)
     table.caption = "The fastest of the turns of each side."
     return table
 
 
-def memory_table(found: Found) -> Table:
-    """Return the growth of the resident size in calls on rows of several layouts."""
-    table = _table("Memory beside X", "call, X", "X MiB", "growth MiB", "growth / X")
+def make_memory_table(found: Found) -> Table:
+    """Return a table of memory growth for rows in several layouts."""
+    table = _make_table("Memory beside X", "call, X", "X MiB", "growth MiB", "growth / X")
     for call, kinds in MEMORY_CALLS.items():
         for kind in kinds:
-            size, growth = _sizes(found, call, kind)
+            size, growth = _get_sizes(found, call, kind)
             if size is not None and growth is not None:
                 cells = (f"{size / 2**20:.0f}", f"{growth / 2**20:.1f}", f"{growth / size:.3f}")
                 table.add_row(f"{call}, {kind}", *cells)
     return table
 
 
-def first_table(found: Found) -> Table:
-    """Return the seconds of a first call now and then."""
+def make_first_table(found: Found) -> Table:
+    """Return a table of seconds of a first call, of this and of the earlier commit."""
     title = "First partial_fit with an empty compiler cache, CPU seconds"
-    table = _table(title, "", "now", "then", "ratio")
+    table = _make_table(title, "", "now", "then", "ratio")
     names = {
         "seconds": "first call, import included",
         "layout_seconds": "then Fortran and read-only rows",
@@ -132,8 +144,12 @@ def first_table(found: Found) -> Table:
         "single_seconds": "then learn_one",
     }
     for name, words in names.items():
-        now, then = (fastest(found, f"first/{side}/", name) for side in (NOW, THEN))
-        cells = _number(now, ".2f"), _number(then, ".2f"), _number(_ratio(now, then), ".2f")
+        now, then = (find_fastest(found, f"first/{side}/", name) for side in (NOW, THEN))
+        cells = (
+            _format_number(now, ".2f"),
+            _format_number(then, ".2f"),
+            _format_number(_compute_ratio(now, then), ".2f"),
+        )
         table.add_row(words, *cells)
     table.caption = "The fastest of the turns of each side."
     return table
@@ -142,36 +158,40 @@ def first_table(found: Found) -> Table:
 # --- the bar
 
 
-def checks(found: Found) -> Iterator[Check]:
-    """Check mistakes, changes of them, speed, memory and the first call."""
+def check_bar(found: Found) -> Iterator[Check]:
+    """Check mistakes, their changes, speed, memory and the first call."""
     for name in TABLES:
         for rival in RIVALS:
-            yield _mistakes(found, name, rival)
+            yield _check_mistakes(found, name, rival)
     for name in TABLES:
-        yield _affine(found, name)
+        yield _check_affine(found, name)
     for data in SPEED_DATA:
         for method in SPEED_METHODS:
-            pair = [fastest(found, f"speed/{data}/{method}/{s}/", "rate") for s in (NOW, THEN)]
+            pair = [find_fastest(found, f"speed/{data}/{method}/{s}/", "rate") for s in (NOW, THEN)]
             asked = f">= {SPEED:g} times the earlier"
-            yield _beside("speed", f"{data}: {method}", asked, pair, ",.0f", least=SPEED)
+            yield _check_beside("speed", f"{data}: {method}", asked, pair, ",.0f", least=SPEED)
     for call in MEMORY_CALLS:
-        yield _memory(found, call)
-    pair = [fastest(found, f"first/{side}/", "seconds") for side in (NOW, THEN)]
-    yield _beside("first call", OURS, f"<= {FIRST:g} times the earlier", pair, ".1f", most=FIRST)
+        yield _check_memory(found, call)
+    pair = [find_fastest(found, f"first/{side}/", "seconds") for side in (NOW, THEN)]
+    yield _check_beside(
+        "first call", OURS, f"<= {FIRST:g} times the earlier", pair, ".1f", most=FIRST
+    )
 
 
-def _mistakes(found: Found, name: str, rival: str) -> Check:
+def _check_mistakes(found: Found, name: str, rival: str) -> Check:
     keys = (f"tables/{name}/{OURS}", f"tables/{name}/{rival}")
-    ours, theirs = (figure(found, key, "mistakes") for key in keys)
+    ours, theirs = (get_figure(found, key, "mistakes") for key in keys)
     asked = f"<= {rival}"
     if ours is None or theirs is None:
         return Check("tables", name, asked)
-    form = _form(int(found[keys[0]]["rows"]))
-    text = f"{_number(_ratio(ours, theirs), '.3f')} ({ours:{form}} / {theirs:{form}})"
+    form = _choose_format(int(found[keys[0]]["rows"]))
+    text = (
+        f"{_format_number(_compute_ratio(ours, theirs), '.3f')} ({ours:{form}} / {theirs:{form}})"
+    )
     return Check("tables", name, asked, text, ours <= theirs)
 
 
-def _affine(found: Found, name: str) -> Check:
+def _check_affine(found: Found, name: str) -> Check:
     asked, record = f"<= {100 * CHANGE:g} % of mistakes change", found.get(f"affine/{name}", {})
     if record.get("status") != "ok":
         return Check("affine", name, asked)
@@ -180,7 +200,7 @@ def _affine(found: Found, name: str) -> Check:
     return Check("affine", name, asked, text, change <= CHANGE)
 
 
-def _beside(
+def _check_beside(
     group: str,
     name: str,
     asked: str,
@@ -190,42 +210,42 @@ def _beside(
     most: float = float("inf"),
 ) -> Check:
     now, then = pair
-    ratio = _ratio(now, then)
+    ratio = _compute_ratio(now, then)
     if ratio is None:
         return Check(group, name, asked)
-    text = f"{ratio:.2f} ({_number(now, form)} / {_number(then, form)})"
+    text = f"{ratio:.2f} ({_format_number(now, form)} / {_format_number(then, form)})"
     return Check(group, name, asked, text, least <= ratio <= most)
 
 
-def _memory(found: Found, call: str) -> Check:
+def _check_memory(found: Found, call: str) -> Check:
     name, asked = f"{call}, {MAP}", f"<= {MEMORY:g} of X extra"
-    size, growth = _sizes(found, call, MAP)
-    share = _ratio(growth, size)
+    size, growth = _get_sizes(found, call, MAP)
+    share = _compute_ratio(growth, size)
     if share is None:
         return Check("memory", name, asked)
     return Check("memory", name, asked, f"{share:.3f}", share <= MEMORY)
 
 
-def _sizes(found: Found, call: str, kind: str) -> tuple[float | None, float | None]:
+def _get_sizes(found: Found, call: str, kind: str) -> tuple[float | None, float | None]:
     """Return the bytes of ``X`` and the growth of the resident size."""
     key = f"memory/{call}/{kind}"
-    return figure(found, key, "x_bytes"), figure(found, key, "peak_bytes")
+    return get_figure(found, key, "x_bytes"), get_figure(found, key, "peak_bytes")
 
 
-def _ratio(one: float | None, other: float | None) -> float | None:
+def _compute_ratio(one: float | None, other: float | None) -> float | None:
     return one / other if one is not None and other else None
 
 
-def _form(rows: int) -> str:
-    """Return the format of mistakes: with a decimal where they are means over orders."""
+def _choose_format(rows: int) -> str:
+    """Return the format of mistakes, with a decimal if they are means over orders."""
     return ",.1f" if rows < FEW_ROWS else ",.0f"
 
 
-def _number(value: float | None, form: str) -> str:
+def _format_number(value: float | None, form: str) -> str:
     return "" if value is None else format(value, form)
 
 
-def _table(title: str, first: str, *columns: str) -> Table:
+def _make_table(title: str, first: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.caption_justify = "left"
     table.add_column(first, no_wrap=True)

@@ -11,16 +11,16 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.harness import terminal
-from benchmarks.harness.commands import check_names, names, run_command, verdict
+from benchmarks.harness.commands import check_names, parse_names, report_bar, run_command
 from benchmarks.harness.jobs import Record, Store, run_module
-from benchmarks.harness.terminal import failure, status
+from benchmarks.harness.terminal import describe_failure, describe_status
 from benchmarks.online import bar
 from benchmarks.online.data import DATA
 from benchmarks.online.learners import METHODS
 from benchmarks.online.parts import BASELINE, PARTS, Keeper
 from benchmarks.online.raw_tables import METHODS as TABLE_METHODS
 from benchmarks.online.raw_tables import TABLES
-from benchmarks.online.report import checks, tables
+from benchmarks.online.report import check_bar, make_tables
 
 PASSES = "passes"
 EVERY_PART = (PASSES, *PARTS)
@@ -30,10 +30,15 @@ EVERY_METHOD = tuple(METHODS | TABLE_METHODS)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``python -m benchmarks online``."""
     add = parser.add_argument
-    add("--parts", type=names, default=EVERY_PART, help="parts, separated by commas (default: all)")
-    add("--data", type=names, default=DATA, help="datasets of the passes, the same way")
-    add("--tables", type=names, default=TABLES, help="raw tables, the same way")
-    add("--methods", type=names, default=EVERY_METHOD, help="methods, the same way")
+    add(
+        "--parts",
+        type=parse_names,
+        default=EVERY_PART,
+        help="parts, separated by commas (default: all)",
+    )
+    add("--data", type=parse_names, default=DATA, help="datasets of the passes (default: all)")
+    add("--tables", type=parse_names, default=TABLES, help="raw tables (default: all)")
+    add("--methods", type=parse_names, default=EVERY_METHOD, help="methods (default: all)")
     add("--limit", type=float, default=300.0, help="seconds allowed per pass (default: 300)")
     add(
         "--baseline",
@@ -41,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=BASELINE,
         help=f"commit beside which speed and first call are measured (default: {BASELINE})",
     )
-    add("--rounds", type=int, default=3, help="turns of both sides there (default: 3)")
+    add("--rounds", type=int, default=3, help="turns of each of the two commits (default: 3)")
     add("--json", type=Path, help="write results here as they come")
     add("--resume", action="store_true", help="keep the results already in --json")
     add("--no-runs", action="store_true", help="run nothing; report on what --json holds")
@@ -50,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all methods; returns 1 when ``--check`` found a miss, 130 when interrupted."""
-    console = console or terminal.console()
+    console = console or terminal.make_console()
     check_names(
         part=(args.parts, EVERY_PART),
         data=(args.data, DATA),
@@ -61,15 +66,15 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
-    """Measure what is not in the store."""
+    """Measure the parts that are not in the store."""
     if PASSES in args.parts:
-        passes(args, store, console)
+        run_passes(args, store, console)
     for part, carry_out in PARTS.items():
         if part in args.parts:
             carry_out(args, Keeper(store, console))
 
 
-def passes(args: argparse.Namespace, store: Store, console: Console) -> None:
+def run_passes(args: argparse.Namespace, store: Store, console: Console) -> None:
     """Measure passes over images, letters and texts."""
     for data in args.data:
         for method in (name for name in args.methods if name in METHODS):
@@ -84,7 +89,7 @@ def passes(args: argparse.Namespace, store: Store, console: Console) -> None:
 
 
 def measure(data: str, method: str, limit: float) -> Record:
-    """Run one method in a process of its own; ``status`` says whether there are figures."""
+    """Run one method in its own process; ``status`` is "ok" if the record has figures."""
     order = {"data": data, "method": method}
     if not METHODS[method].available():
         return order | {"status": "absent"}
@@ -98,18 +103,18 @@ def measure(data: str, method: str, limit: float) -> Record:
 
 
 def describe(record: Record) -> str:
-    """One line about a finished method."""
+    """Return one line about a finished method."""
     if record["status"] == "failed":
-        return failure(record)
+        return describe_failure(record)
     if record["status"] != "ok":
-        return status(record)
+        return describe_status(record)
     return f"{record['rate']:,.0f} rows / s, {record['mistakes']:,} mistakes"
 
 
 def report(store: Store, console: Console) -> bool:
-    """Print all tables, keep the summary; whether a measured figure misses the bar."""
+    """Print all tables and store the summary; return whether a figure misses the bar."""
     found = store.content.get("online", {})
-    for table in (*tables(found), *bar.tables(found)):
+    for table in (*make_tables(found), *bar.make_tables(found)):
         console.print(table)
-    checked = [*checks(found), *bar.checks(found)]
-    return verdict(checked, store, console, found.values())
+    checked = [*check_bar(found), *bar.check_bar(found)]
+    return report_bar(checked, store, console, found.values())

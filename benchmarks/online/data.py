@@ -7,29 +7,29 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from benchmarks.harness.splits import Matrix, is_sparse, parts
+from benchmarks.harness.splits import Matrix, is_sparse, load_parts
 
 DATA = ("mnist", "isolet", "pendigits", "letter", "reuters_r52")
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Raw rows in single precision, and their labels from zero on."""
+    """Raw rows in single precision, and their labels from zero up."""
 
     X: Matrix
     y: np.ndarray
 
     @property
     def classes(self) -> int:
-        """The number of labels, including those without a kept row."""
+        """The number of classes, including those without a row."""
         return int(self.y.max()) + 1
 
     def first(self, rows: int | None) -> Stream:
-        """Return so many first rows; all where None."""
+        """Return the first rows, or all for None."""
         return self if rows is None else Stream(self.X[:rows], self.y[:rows])
 
-    def scaled(self) -> Stream:
-        """Return columns divided by their largest magnitude."""
+    def scale(self) -> Stream:
+        """Return a stream with columns divided by their largest magnitude."""
         largest = abs(self.X).max(axis=0)
         largest = np.asarray(largest.todense()).ravel() if is_sparse(self.X) else largest
         factor = 1 / np.where(largest == 0, 1, largest).astype(np.float32)
@@ -39,8 +39,8 @@ class Stream:
 
 
 def load(name: str) -> Stream:
-    """Return a stored training part, shuffled: isolet is ordered by speaker and letter."""
-    X, y, _, _ = parts(name)
+    """Return a shuffled training part, because isolet is sorted by speaker and letter."""
+    X, y, _, _ = load_parts(name)
     _, y = np.unique(y, return_inverse=True)
     order = np.random.default_rng(0).permutation(len(y))
     if is_sparse(X):

@@ -1,7 +1,7 @@
-"""Parts of ``benchmarks.online`` that are not passes over images and texts: what each runs.
+"""The parts of ``benchmarks.online`` except ``passes``, and how each is run.
 
-Speed and first call are measured beside an earlier commit. Both packages are copied into a
-temporary folder, each with a compiler cache of its own, and the two sides take turns.
+Speed and first call are compared with an earlier commit. Both packages are copied into a temporary
+folder, each with its own compiler cache, and they run in turns.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.harness.jobs import ROOT, Record, Store, carry_out, unpacked
-from benchmarks.harness.terminal import failure
+from benchmarks.harness.jobs import ROOT, Record, Store, run_module_safely, unpack_commit
+from benchmarks.harness.terminal import describe_failure
 from benchmarks.memory import command as memory
 from benchmarks.online import raw_tables
 
@@ -29,21 +29,21 @@ SPEED_DATA, SPEED_METHODS = ("mnist", "isolet", "reuters_r52"), ("mirror", "grou
 MAP = "float64, read-only map"
 MEMORY_CALLS = {"partial_fit": ("float64", "float64, Fortran", MAP), "fit": (MAP,)}
 MEMORY_MODEL, MEMORY_SHAPE = "MirrorDescentClassifier", (60_000, 784)
-WALL = 3600.0  # river is slow
+WALL = 3600.0  # long, because river is slow
 
 Environment = Mapping[str, str]
 
 
 class Keeper:
-    """Runs what a store does not hold, and tells of it."""
+    """Runs measurements that a store does not have, stores them and prints them."""
 
     def __init__(self, store: Store, console: Console) -> None:
         self.store, self.console = store, console
 
     def __call__(self, key: str, run: Callable[[], Record], **marks: str) -> None:
-        """Keep what ``run`` returns under a key, with marks such as the commit it is beside.
+        """Store what ``run`` returns under a key, with marks such as the earlier commit.
 
-        What failed before, or has other marks, is run again.
+        A measurement that failed or that has other marks is run again.
         """
         found = self.store.content.get("online", {})
         before = found.get(key, {})
@@ -58,7 +58,7 @@ class Keeper:
 def describe(record: Record) -> str:
     """Return a short description of a finished measurement."""
     if record["status"] == "failed":
-        return failure(record)
+        return describe_failure(record)
     if record["status"] != "ok":
         return str(record["status"])
     if "peak_bytes" in record:
@@ -73,13 +73,13 @@ def describe(record: Record) -> str:
     return f"{record['seconds']:.1f} s"
 
 
-def child(order: Record, environment: Environment | None = None) -> Record:
-    """Carry out one order in a process of its own."""
-    made = carry_out(["benchmarks.online.child", json.dumps(order)], WALL, environment)
+def run_child(order: Record, environment: Environment | None = None) -> Record:
+    """Carry out one order in its own process."""
+    made = run_module_safely(["benchmarks.online.child", json.dumps(order)], WALL, environment)
     return {"status": "ok"} | made
 
 
-def tables(args: argparse.Namespace, keep: Keeper) -> None:
+def run_tables(args: argparse.Namespace, keep: Keeper) -> None:
     """Count the mistakes of all methods on raw tables."""
     for table in args.tables:
         for method, learner in raw_tables.METHODS.items():
@@ -90,18 +90,18 @@ def tables(args: argparse.Namespace, keep: Keeper) -> None:
                 keep(key, lambda: {"status": "absent"})
                 continue
             order = {"job": "tables", "table": table, "method": method}
-            keep(key, partial(child, order))
+            keep(key, partial(run_child, order))
 
 
-def affine(args: argparse.Namespace, keep: Keeper) -> None:
+def run_affine(args: argparse.Namespace, keep: Keeper) -> None:
     """Count mistakes after changes of the units and origins of columns."""
     for table in args.tables:
-        keep(f"affine/{table}", partial(child, {"job": "affine", "table": table}))
+        keep(f"affine/{table}", partial(run_child, {"job": "affine", "table": table}))
 
 
-def speed(args: argparse.Namespace, keep: Keeper) -> None:
-    """Time passes over images and texts beside the earlier commit, by turns."""
-    with sides(args.baseline) as packages:
+def run_speed(args: argparse.Namespace, keep: Keeper) -> None:
+    """Time passes over images and texts with this and the earlier commit, in turns."""
+    with copy_sides(args.baseline) as packages:
         for data in SPEED_DATA:
             for method in SPEED_METHODS:
                 order = {"job": "speed", "data": data, "method": method}
@@ -109,21 +109,21 @@ def speed(args: argparse.Namespace, keep: Keeper) -> None:
                     for side, (environment, cache) in packages.items():
                         more = {**environment, "NUMBA_CACHE_DIR": str(cache / "speed")}
                         key = f"speed/{data}/{method}/{side}/{turn}"
-                        run = partial(beside, order, more)
+                        run = partial(run_side, order, more)
                         keep(key, run, baseline=args.baseline)
 
 
-def first(args: argparse.Namespace, keep: Keeper) -> None:
-    """Time first calls beside the earlier commit, each with an empty compiler cache."""
-    with sides(args.baseline) as packages:
+def run_first(args: argparse.Namespace, keep: Keeper) -> None:
+    """Time first calls with this and the earlier commit, each with an empty compiler cache."""
+    with copy_sides(args.baseline) as packages:
         for turn in range(args.rounds):
             for side, (environment, cache) in packages.items():
                 more = {**environment, "NUMBA_CACHE_DIR": str(cache / f"first-{turn}")}
-                run = partial(beside, {"job": "first"}, more)
+                run = partial(run_side, {"job": "first"}, more)
                 keep(f"first/{side}/{turn}", run, baseline=args.baseline)
 
 
-def memory_of_rows(args: argparse.Namespace, keep: Keeper) -> None:
+def run_memory(args: argparse.Namespace, keep: Keeper) -> None:
     """Measure the growth of the resident size in ``partial_fit`` and ``fit``."""
     for call, kinds in MEMORY_CALLS.items():
         for kind in kinds:
@@ -132,26 +132,26 @@ def memory_of_rows(args: argparse.Namespace, keep: Keeper) -> None:
 
 
 PARTS: dict[str, Callable[[argparse.Namespace, Keeper], None]] = {
-    "tables": tables,
-    "affine": affine,
-    "speed": speed,
-    "memory": memory_of_rows,
-    "first": first,
+    "tables": run_tables,
+    "affine": run_affine,
+    "speed": run_speed,
+    "memory": run_memory,
+    "first": run_first,
 }
 
 
 @contextmanager
-def sides(commit: str) -> Iterator[dict[str, tuple[Environment, Path]]]:
-    """Copy the package as it was in a commit and as it is; yield environments and cache folders.
+def copy_sides(commit: str) -> Iterator[dict[str, tuple[Environment, Path]]]:
+    """Copy the package of a commit and of now; yield environments and cache folders.
 
-    The package as it is is copied too: Python has to compile the modules of both, and a file that
-    is changed during the run changes nothing.
+    The package of now is copied too. Python then has to compile the modules of both, and editing a
+    file during the run changes nothing.
     """
     with tempfile.TemporaryDirectory(prefix="mixnorm-beside-") as name:
         folder, made = Path(name), {}
         leave = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / "src", folder / NOW / "src", ignore=leave)
-        earlier = unpacked(commit, folder / THEN)
+        earlier = unpack_commit(commit, folder / THEN)
         for side, environment in (
             (THEN, earlier),
             (NOW, {"PYTHONPATH": f"{folder / NOW / 'src'}"}),
@@ -160,9 +160,9 @@ def sides(commit: str) -> Iterator[dict[str, tuple[Environment, Path]]]:
         yield made
 
 
-def beside(order: Record, environment: Environment) -> Record:
-    """Carry out one order with the package of an environment, and see that it was this one."""
-    record = child(order, environment)
+def run_side(order: Record, environment: Environment) -> Record:
+    """Carry out one order with the package of an environment, and check that it was used."""
+    record = run_child(order, environment)
     package = record.pop("package", environment["PYTHONPATH"])
     if not package.startswith(environment["PYTHONPATH"]):
         message = f"mixnorm came from {package}, not from {environment['PYTHONPATH']}."

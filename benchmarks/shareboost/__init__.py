@@ -1,4 +1,4 @@
-"""ShareBoost beside other ways to a classifier that needs few features.
+"""ShareBoost and other ways to train a classifier that needs few features.
 
 Start reading at ``command.py``; ``ours.py`` and ``benchmarks/harness/peers.py`` have the methods,
 ``bar.py`` the figures to reach.

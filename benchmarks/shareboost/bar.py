@@ -1,4 +1,4 @@
-"""The figures ShareBoost must reach, each checked against what was measured."""
+"""The figures that ShareBoost must reach, each compared with the measurement."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.harness.bar import Check
 from benchmarks.shareboost.results import OURS, OURS_TUNED, Results
 
-# What chooses columns for a linear model; trees are in the tables, and not in the bar.
+# Methods that choose columns for a linear model. Trees are in the tables but not in the bar.
 RIVALS = (
     "abess-10",
     "abess-100",
@@ -21,7 +21,7 @@ RIVALS = (
 DENSE = ("digits", "pendigits", "segment", "satimage", "isolet", "mnist")
 SIZES = (5, 10, 20, 40)
 
-# Least ratio of abess's fits of all four sizes to our path to 40.
+# Lower bounds of the time of abess's fits of all four sizes over that of our path to 40.
 OVER_ABESS = {
     "digits": 50.0,
     "pendigits": 7.0,
@@ -32,32 +32,32 @@ OVER_ABESS = {
 }
 OVER_SKSCOPE = 15.0
 WITHIN_DEFAULT, WITHIN_TUNED = 1.5, 1.0  # points of test error
-TUNED_TIMES = 4.0  # a path for each of at most four values
+TUNED_TIMES = 4.0  # a tuned fit is one path for each of at most four values
 MEMORY = 0.5  # of X, for C-ordered float32 with WIDE columns or more
 WIDE = ("satimage", "isolet", "mnist")
-GEMM = {10: 0.30, 26: 0.55}  # share of the GEMM rate, by number of classes
+GEMM = {10: 0.30, 26: 0.55}  # lower bound of the share of the GEMM rate, by number of classes
 SPARSE_SIZE, SPARSE_SECONDS, SPARSE_BYTES = 60, 10.0, 2**30
 
 
-def checks(results: Results, gemm: Mapping[str, Any] | None = None) -> list[Check]:
+def check_bar(results: Results, gemm: Mapping[str, Any] | None = None) -> list[Check]:
     """Check every figure that ``results`` and the GEMM part allow."""
     return [
-        *_times(results),
-        *_errors(results),
+        *_check_times(results),
+        *_check_errors(results),
         *_check_tuned(results),
-        *_memory(results),
-        *_gemm(gemm or {}),
-        *_sparse(results),
+        *_check_memory(results),
+        *_check_gemm(gemm or {}),
+        *_check_sparse(results),
     ]
 
 
-def _times(results: Results) -> Iterator[Check]:
+def _check_times(results: Results) -> Iterator[Check]:
     for data in DENSE:
-        yield _ratio(results, data, "abess-10", OVER_ABESS[data])
-        yield _ratio(results, data, "skscope", OVER_SKSCOPE)
+        yield _check_ratio(results, data, "abess-10", OVER_ABESS[data])
+        yield _check_ratio(results, data, "skscope", OVER_SKSCOPE)
 
 
-def _ratio(results: Results, data: str, peer: str, least: float) -> Check:
+def _check_ratio(results: Results, data: str, peer: str, least: float) -> Check:
     asked = f">= {least:g} times ours"
     theirs, ratio = results.whole(data, peer), results.whole_ratio(data, peer)
     if theirs is None or ratio is None:
@@ -67,8 +67,8 @@ def _ratio(results: Results, data: str, peer: str, least: float) -> Check:
     return Check("time", name, asked, found, ratio >= least)
 
 
-def excess(results: Results, data: str, method: str, size: int) -> tuple[float, str] | None:
-    """Points of error above the best rival, over the R resamplings both were run on; and text."""
+def compute_excess(results: Results, data: str, method: str, size: int) -> tuple[float, str] | None:
+    """Return points of error above the best rival, on resamplings that both have, and a text."""
     mine = results.errors(data, method, size)
     gaps = []
     for rival in RIVALS:
@@ -81,12 +81,12 @@ def excess(results: Results, data: str, method: str, size: int) -> tuple[float, 
     return max(gaps) if gaps else None
 
 
-def _errors(results: Results) -> Iterator[Check]:
+def _check_errors(results: Results) -> Iterator[Check]:
     better, measured = [], []
     for data in DENSE:
         for size in (20, 40):
-            yield _within(results, "error", data, OURS, size, WITHIN_DEFAULT)
-        gap = excess(results, data, OURS, 40)
+            yield _check_within(results, "error", data, OURS, size, WITHIN_DEFAULT)
+        gap = compute_excess(results, data, OURS, 40)
         if gap is not None:
             measured.append(data)
             better += [data] if gap[0] < 0 else []
@@ -96,11 +96,11 @@ def _errors(results: Results) -> Iterator[Check]:
     yield Check("error", "better than all at 40", "on >= 3 of 6", found, None if open_ else enough)
 
 
-def _within(
+def _check_within(
     results: Results, group: str, data: str, method: str, size: int, points: float
 ) -> Check:
     name, asked = f"{data} at {size}", f"<= best + {points:g}"
-    gap = excess(results, data, method, size)
+    gap = compute_excess(results, data, method, size)
     if gap is None:
         return Check(group, name, asked)
     return Check(group, name, asked, f"{gap[0]:+.2f} ({gap[1]})", gap[0] <= points)
@@ -109,7 +109,7 @@ def _within(
 def _check_tuned(results: Results) -> Iterator[Check]:
     for data in DENSE:
         for size in SIZES:
-            yield _within(results, "tuned", data, OURS_TUNED, size, WITHIN_TUNED)
+            yield _check_within(results, "tuned", data, OURS_TUNED, size, WITHIN_TUNED)
         asked = f"<= {TUNED_TIMES:g} times default"
         ours, tuned = (results.seconds(data, name, 40) for name in (OURS, OURS_TUNED))
         if not ours or not tuned:
@@ -119,7 +119,7 @@ def _check_tuned(results: Results) -> Iterator[Check]:
         yield Check("tuned", f"{data}: fit", asked, found, tuned <= TUNED_TIMES * ours)
 
 
-def _memory(results: Results) -> Iterator[Check]:
+def _check_memory(results: Results) -> Iterator[Check]:
     for data in WIDE:
         record = results.runs.get(f"{data}/{OURS}/40/0", {})
         asked = f"<= {MEMORY:g} of X extra"
@@ -131,7 +131,7 @@ def _memory(results: Results) -> Iterator[Check]:
         yield Check("memory", data, asked, found, share <= MEMORY)
 
 
-def _gemm(gemm: Mapping[str, Any]) -> Iterator[Check]:
+def _check_gemm(gemm: Mapping[str, Any]) -> Iterator[Check]:
     for classes, least in GEMM.items():
         name, asked = f"selection, {classes} classes", f">= {100 * least:.0f} % of GEMM"
         found = gemm.get(str(classes))
@@ -142,7 +142,7 @@ def _gemm(gemm: Mapping[str, Any]) -> Iterator[Check]:
         yield Check("rate", name, asked, text, found["share"] >= least)
 
 
-def _sparse(results: Results) -> Iterator[Check]:
+def _check_sparse(results: Results) -> Iterator[Check]:
     record = results.runs.get(f"reuters_r52/{OURS}/{SPARSE_SIZE}/0", {})
     wanted = (("seconds", "< 10 s"), ("memory", "< 1 GiB"))
     if "points" not in record:

@@ -12,12 +12,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks.harness import commands, splits, terminal
-from benchmarks.harness.jobs import Job, Store, execute, run_module
+from benchmarks.harness.jobs import Job, Store, run_jobs, run_module
 from benchmarks.harness.methods import Method
 from benchmarks.harness.peers import PEERS
 from benchmarks.shareboost import bar
 from benchmarks.shareboost.ours import OURS
-from benchmarks.shareboost.report import growth_table, paths_table, results_table, summary_table
+from benchmarks.shareboost.report import (
+    make_growth_table,
+    make_paths_table,
+    make_results_table,
+    make_summary_table,
+)
 from benchmarks.shareboost.results import Results
 
 SUITE = "benchmarks.shareboost.command"
@@ -25,20 +30,25 @@ METHODS: dict[str, Method] = OURS | PEERS
 SIZES = (5, 10, 20, 40)
 QUICK_DATA = ("digits", "segment")
 QUICK_METHODS = ("mixnorm", "mixnorm-tuned", "abess-10", "skscope", "rfe")
-# Our default setting is also taken to sizes the bar asks for beside the common ones.
+# Further sizes for our default setting, which the bar needs.
 FURTHER = {"reuters_r52": bar.SPARSE_SIZE, "mnist": 10}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``python -m benchmarks shareboost``."""
     add = parser.add_argument
-    add("--data", type=commands.names, help="datasets, separated by commas (default: all)")
+    add("--data", type=commands.parse_names, help="datasets, separated by commas (default: all)")
     add(
         "--methods",
-        type=commands.names,
+        type=commands.parse_names,
         help="methods, separated by commas (default: all installed)",
     )
-    add("--sizes", type=_sizes, default=SIZES, help="numbers of features (default: 5,10,20,40)")
+    add(
+        "--sizes",
+        type=_parse_sizes,
+        default=SIZES,
+        help="numbers of features (default: 5,10,20,40)",
+    )
     add("--resamplings", type=int, help="resamplings of the training rows (default: 5)")
     add("--limit", type=float, default=300.0, help="CPU seconds allowed per fit (default: 300)")
     add("--quick", action="store_true", help="two small datasets, five methods, one resampling")
@@ -53,21 +63,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run the benchmark; returns 1 when ``--check`` found a miss, 130 when interrupted."""
-    console = console or terminal.console()
+    console = console or terminal.make_console()
     if args.list:
         terminal.print_choices(console, splits.RECIPES, METHODS)
         return 0
-    datasets, names = _choices(args, console)
+    datasets, names = _choose(args, console)
     store = Store(args.json, resume=args.resume or args.no_runs)
     status = 0
     with tempfile.TemporaryDirectory(prefix="mixnorm-bench-data-") as scratch:
         try:
             if not args.no_runs:
-                jobs = plan(datasets, names, args.sizes, _resamplings(args))
+                jobs = plan(datasets, names, args.sizes, _count_resamplings(args))
                 run(jobs, Path(scratch), store, args, console)
             measure_parts(args, Path(scratch), store)
         except KeyboardInterrupt:
-            console.print("[yellow]Interrupted; what was finished is reported.[/]")
+            console.print("[yellow]Interrupted; finished runs are reported.[/]")
             status = 130
     missed = report(store, datasets, names, args, console)
     return status or int(args.check and missed)
@@ -76,7 +86,7 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
 def plan(
     datasets: Sequence[str], names: Sequence[str], sizes: Sequence[int], resamplings: int
 ) -> list[Job]:
-    """List the jobs: one per size, or one per path; all methods of a resampling together."""
+    """List the jobs: one per size or path, with all methods of a resampling together."""
     jobs = []
     for data in datasets:
         for resampling in range(resamplings):
@@ -123,7 +133,7 @@ def run(
                 splits.save(splits.load(data), scratch / data)
             progress.update(task, description=mine[0].key)
             following = iter([*mine[1:], None])
-            for job, record, fresh in execute(mine, {data: scratch / data}, store, args.limit):
+            for job, record, fresh in run_jobs(mine, {data: scratch / data}, store, args.limit):
                 if fresh:
                     console.print(f"{job.key:<40} {terminal.describe(record)}", highlight=False)
                 upcoming = next(following)
@@ -149,22 +159,22 @@ def report(
     args: argparse.Namespace,
     console: Console,
 ) -> bool:
-    """Print all tables, keep the summary; whether a measured figure misses the bar."""
+    """Print all tables and store the summary; return whether a figure misses the bar."""
     results = Results(store.runs, max(args.sizes))
     shown = {name: METHODS[name] for name in names}
     for data in datasets:
-        table = results_table(results, data, shown, args.sizes)
+        table = make_results_table(results, data, shown, args.sizes)
         if table.row_count:
             console.print(table)
-            console.print(paths_table(results, data, shown, args.sizes))
-    console.print(summary_table(results, datasets, args.sizes))
+            console.print(make_paths_table(results, data, shown, args.sizes))
+    console.print(make_summary_table(results, datasets, args.sizes))
     if "growth" in store.content:
-        console.print(growth_table(store.content["growth"]))
-    found = bar.checks(results, store.content.get("gemm"))
+        console.print(make_growth_table(store.content["growth"]))
+    found = bar.check_bar(results, store.content.get("gemm"))
     store.put("summary", [dataclasses.asdict(check) for check in found])
     passed = [check.passed for check in found]
     if set(passed) != {None}:
-        console.print(terminal.bar_table(check for check in found if check.passed is not None))
+        console.print(terminal.make_bar_table(check for check in found if check.passed is not None))
     console.print(
         f"{passed.count(True)} passed, {passed.count(False)} missed, "
         f"{passed.count(None)} not measured."
@@ -172,7 +182,7 @@ def report(
     return False in passed
 
 
-def _choices(args: argparse.Namespace, console: Console) -> tuple[list[str], list[str]]:
+def _choose(args: argparse.Namespace, console: Console) -> tuple[list[str], list[str]]:
     datasets = args.data or list(QUICK_DATA if args.quick else splits.RECIPES)
     names = args.methods or list(QUICK_METHODS if args.quick else METHODS)
     commands.check_names(dataset=(datasets, splits.RECIPES), method=(names, METHODS))
@@ -187,9 +197,9 @@ def _choices(args: argparse.Namespace, console: Console) -> tuple[list[str], lis
     return datasets, [name for name in names if name not in missing]
 
 
-def _resamplings(args: argparse.Namespace) -> int:
+def _count_resamplings(args: argparse.Namespace) -> int:
     return args.resamplings or (1 if args.quick else 5)
 
 
-def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(sorted({int(part) for part in commands.names(text)}))
+def _parse_sizes(text: str) -> tuple[int, ...]:
+    return tuple(sorted({int(part) for part in commands.parse_names(text)}))

@@ -1,9 +1,9 @@
-"""The selection step's rate beside the machine's matrix product.
+"""The rate of a selection step, compared with the machine's rate of matrix products.
 
 ``python -m benchmarks.shareboost.gemm`` prints both as JSON. A step scores every column against the
-residual: ``2 n d k`` operations in one product of a wide and a narrow matrix, so it cannot reach
-the rate of square ones. The GEMM rate is the best over square float32 products, on one thread like
-everything else.
+residual, which takes ``2 n d k`` operations in one product of a wide and a narrow matrix. It cannot
+reach the rate of square matrices. The GEMM rate is the best over square float32 products on one
+thread.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-# Rows, columns and classes: mnist's shape and isolet's.
+# Rows, columns and classes of mnist and isolet.
 SHAPES = ((60000, 717, 10), (6238, 617, 26))
 
 
-def best_seconds(call: Callable[[], object], budget: float = 3.0, least: int = 5) -> float:
-    """Shortest CPU time of a call, over ``least`` calls and then as many as ``budget`` allows."""
+def time_best(call: Callable[[], object], budget: float = 3.0, least: int = 5) -> float:
+    """Return the shortest CPU time of at least ``least`` calls, more if ``budget`` allows."""
     call()
     times: list[float] = []
     while len(times) < least or sum(times) < budget:
@@ -30,34 +30,34 @@ def best_seconds(call: Callable[[], object], budget: float = 3.0, least: int = 5
     return min(times)
 
 
-def gemm_rate(size: int = 2048) -> float:
-    """Float32 operations per second of a square matrix product, in units of 1e9."""
+def measure_gemm(size: int = 2048) -> float:
+    """Return the float32 operations per second of a square matrix product, in 1e9."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((size, size), dtype=np.float32)
     B = rng.standard_normal((size, size), dtype=np.float32)
     out = np.empty_like(A)
-    return 2 * size**3 / best_seconds(lambda: np.matmul(A, B, out=out)) / 1e9
+    return 2 * size**3 / time_best(lambda: np.matmul(A, B, out=out)) / 1e9
 
 
-def selection_rate(rows: int, columns: int, classes: int) -> float:
-    """Operations per second of one selection, in units of 1e9."""
+def measure_selection(rows: int, columns: int, classes: int) -> float:
+    """Return the operations per second of one selection, in 1e9."""
     from mixnorm.pools import Columns
 
     rng = np.random.default_rng(0)
     X = rng.standard_normal((rows, columns), dtype=np.float32)
     pool = Columns().prepare(X)
-    # The engine keeps one contiguous row per output and hands over the transposed view.
+    # As in the engine: one contiguous row per output, passed as a transposed view.
     residual = rng.standard_normal((classes, rows), dtype=np.float32).T
-    seconds = best_seconds(lambda: pool.top(residual, "l1", 1, frozenset()))
+    seconds = time_best(lambda: pool.top(residual, "l1", 1, frozenset()))
     return 2 * rows * columns * classes / seconds / 1e9
 
 
 def measure() -> dict[str, Any]:
-    """Rates by number of classes, each beside a GEMM rate taken just before."""
+    """Return rates by number of classes, each with a GEMM rate measured just before."""
     found = {}
     for shape in SHAPES:
-        gemm = gemm_rate()
-        rate = selection_rate(*shape)
+        gemm = measure_gemm()
+        rate = measure_selection(*shape)
         found[str(shape[2])] = {"shape": shape, "gemm": gemm, "rate": rate, "share": rate / gemm}
     return found
 

@@ -1,4 +1,4 @@
-"""mixnorm's own settings, measured like any peer."""
+"""mixnorm's settings, measured like the other libraries."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ShareBoost(Ridged):
         return ShareBoostClassifier(size).set_params(**settings).fit(X, y)
 
     def models(self, fitted: Any, size: int) -> Sequence[Point]:
-        # Rounds are timed by the wall clock; their shares of the fit are what is used here.
+        # Rounds have wall-clock times; only their shares of the fit are used here.
         rounds = np.asarray(fitted.path_["seconds"], dtype=float)
         shares = np.cumsum(rounds) / rounds.sum()
 

@@ -1,4 +1,4 @@
-"""From records to figures: means over resamplings, times, ratios."""
+"""Figures computed from records: means over resamplings, times, ratios."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ OURS, OURS_TUNED = "mixnorm", "mixnorm-tuned"
 class Row:
     """One line of the table: a method at one size on one dataset.
 
-    Seconds are CPU seconds of the fit on all training rows, up to this size; ``None`` where that
-    run is missing, and a lower bound where ``stopped``. ``extra`` is what the first call in a
-    process took beyond that, imports included; ``search`` the seconds that finding the penalty
-    took.
+    Seconds are CPU seconds of the fit on all training rows, up to this size. They are None if that
+    run is missing, and a lower bound if it was ``stopped``. ``extra`` has the additional seconds of
+    the first call in a process, imports included. ``search`` has the seconds of the search for the
+    penalty.
     """
 
     data: str
@@ -42,9 +42,9 @@ class Row:
 class Whole:
     """All sizes of one method on one dataset, fitted on all training rows.
 
-    ``seconds`` add up the fits of a method that fits one size at a time; a lower bound where one
-    was ``stopped``. ``search`` are the seconds of all inner folds, ``unconverged`` the fits that
-    stopped before they had converged, ``reach`` is the largest size.
+    For a method that fits one size at a time, ``seconds`` is the sum over its fits. It is a lower
+    bound if one was ``stopped``. ``search`` has the seconds of all inner folds, ``unconverged`` the
+    number of fits that did not converge, and ``reach`` the largest size.
     """
 
     seconds: float
@@ -55,19 +55,19 @@ class Whole:
 
 
 class Results:
-    """Reads the records of a run; every figure of the table and the bar comes from here."""
+    """The records of a run, from which all figures of the tables and the bar are computed."""
 
     def __init__(self, runs: Mapping[str, Record], path_to: int = 40) -> None:
         self.runs, self.path_to = runs, path_to
         self._points: dict[tuple[str, str, int, int], tuple[Record, dict[str, Any]]] = {}
-        # Where several fits give a size, the path to ``path_to`` is the one shown.
+        # If several fits give a size, the path to ``path_to`` is shown.
         for record in sorted(runs.values(), key=lambda r: r["size"] == path_to):
             for point in record.get("points", []):
                 place = record["data"], record["method"], point["size"], record["resampling"]
                 self._points[place] = record, point
 
     def errors(self, data: str, method: str, size: int) -> dict[int, float]:
-        """Test error in percent by resampling."""
+        """Return the test error in percent by resampling."""
         return {
             place[3]: point["error"]
             for place, (_, point) in self._points.items()
@@ -77,23 +77,23 @@ class Results:
     def mean_error(
         self, data: str, method: str, size: int, among: Iterable[int] | None = None
     ) -> float | None:
-        """Mean test error, over the resamplings in ``among`` that were run."""
+        """Return the mean test error over the resamplings in ``among`` that were run."""
         errors = self.errors(data, method, size)
         wanted = errors.keys() if among is None else errors.keys() & set(among)
         return float(np.mean([errors[r] for r in wanted])) if wanted else None
 
     def seconds(self, data: str, method: str, size: int) -> float | None:
-        """CPU seconds of the fit on all rows asked for exactly ``size`` features."""
+        """Return the CPU seconds of the fit on all rows with exactly ``size`` features."""
         record = self.runs.get(f"{data}/{method}/{size}/0")
         return record.get("seconds") if record and record["status"] == "ok" else None
 
     def limit(self, data: str, method: str, size: int) -> float | None:
-        """Seconds after which the fit to ``size`` features was stopped, if it was."""
+        """Return the seconds after which the fit to ``size`` features was stopped, or None."""
         record = self.runs.get(f"{data}/{method}/{size}/0")
         return record["limit"] if record and record["status"] == "timeout" else None
 
     def row(self, data: str, method: str, size: int) -> Row | None:
-        """Figures of one method at one size, or None if it was not run."""
+        """Return the figures of one method at one size, or None if it was not run."""
         limit = self.limit(data, method, size)
         if limit is not None:
             return Row(data, method, size, seconds=limit, stopped=True)
@@ -124,12 +124,12 @@ class Results:
         }
 
     def reach(self, data: str, method: str) -> int:
-        """Largest of the common sizes a method was asked for."""
+        """Return the largest of the common sizes that a method was run with."""
         asked = (r for r in self.runs.values() if (r["data"], r["method"]) == (data, method))
         return max((r["size"] for r in asked if r["size"] <= self.path_to), default=0)
 
     def whole(self, data: str, method: str, reach: int | None = None) -> Whole | None:
-        """Return what all sizes up to ``reach`` (the largest) take; None if nothing was run."""
+        """Return the cost of all sizes up to ``reach``, or None if nothing was run."""
         most = self.path_to if reach is None else reach
         records = [
             record
@@ -152,9 +152,9 @@ class Results:
         )
 
     def whole_ratio(self, data: str, method: str) -> float | None:
-        """Their seconds for all sizes over ours for as many.
+        """Return the seconds of a method for all sizes over ours for the same sizes.
 
-        Both sides count their fits; of two that search by inner folds, their searches too.
+        Both sides count their fits. If both search by inner folds, the searches count too.
         """
         theirs = self.whole(data, method)
         if theirs is None:
@@ -168,7 +168,7 @@ class Results:
         return theirs.seconds / ours.seconds if ours and ours.reach == theirs.reach else None
 
     def best_other(self, data: str, size: int) -> tuple[float, str] | None:
-        """Return the least mean error of a method that is not ours, and the method."""
+        """Return the smallest mean error of the other methods, and the method."""
         names = {place[1] for place in self._points if place[0] == data and place[2] == size}
         others = sorted(name for name in names if not name.startswith(OURS))
         means = [(self.mean_error(data, name, size), name) for name in others]
@@ -176,12 +176,12 @@ class Results:
         return min(found) if found else None
 
     def size_ratio(self, row: Row) -> float | None:
-        """Their seconds over ours, both up to the size of the row."""
+        """Return the seconds of a row over ours, both up to the size of the row."""
         ours = self.row(row.data, OURS, row.size)
         return row.seconds / ours.seconds if row.seconds and ours and ours.seconds else None
 
     def equal_error(self, row: Row) -> tuple[int, float] | None:
-        """Features we need for an error no higher than this row's, and the ratio of times then."""
+        """Return how many features we need for at most this error, and the ratio of times."""
         if row.error is None or not row.seconds:
             return None
         sizes = sorted({p[2] for p in self._points if p[:2] == (row.data, OURS)})

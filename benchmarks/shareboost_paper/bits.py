@@ -1,9 +1,9 @@
 """Copies of the same bits: the paper's Appendix C, second family.
 
 ``python -m benchmarks.shareboost_paper.bits ORDER`` prints the features that ShareBoost and the
-mixed norms use. ORDER is JSON. "Drawn" rows are those of ``make_redundant_bits``; the "whole"
-distribution has one row for each thing that can happen, weighted by its probability, as in the
-paper's argument.
+mixed norms use. ORDER is JSON. "Drawn" rows come from ``make_redundant_bits``. The "whole"
+distribution has one row for each possible outcome, weighted by its probability, as in the paper's
+argument.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from benchmarks.harness.bar import Check
-from benchmarks.harness.measure import cpu_seconds
+from benchmarks.harness.measure import read_cpu_seconds
 
 CLASSES, COPIES = (16, 32, 64), (2, 4, 8, 16)
 ZEROED, ROWS_PER_CLASS = 0.1, 40
 NORMS = ("linf,1", "l2,1")
-# Penalties as shares of the largest that leaves a weight.
+# Penalties as shares of the largest one with a nonzero weight.
 SHARES = (0.8, 0.3, 0.1, 0.03, 0.01)
 TOL = 1e-5
 ALPHA = 1e-6
 
 
-def whole_distribution(
+def list_outcomes(
     n_classes: int, n_copies: int, zeroed: float = ZEROED
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return ``X, y, weight``: for each class the full row, and one with each copy zeroed."""
+    """Return ``X, y, weight`` with the full row of each class, and one row per zeroed copy."""
     from mixnorm.datasets import make_redundant_bits
 
     full, y = make_redundant_bits(n_classes, n_copies, n_classes, zeroed=0.0, random_state=0)
@@ -56,8 +56,10 @@ def draw_examples(n_classes: int, n_copies: int) -> tuple[np.ndarray, np.ndarray
     return X, y, np.ones(len(y))
 
 
-def spread(norm: str, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> dict[str, list[Any]]:
-    """Return features in use and training error in percent under a norm, for falling penalties."""
+def measure_norm(
+    norm: str, X: np.ndarray, y: np.ndarray, weight: np.ndarray
+) -> dict[str, list[Any]]:
+    """Return features in use and training error in percent for falling penalties."""
     from mixnorm import MixedNormClassifier
 
     model = MixedNormClassifier(norm, tol=TOL, max_iter=10_000)
@@ -70,15 +72,17 @@ def spread(norm: str, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> dict[
     return {"features": path.n_features.tolist(), "errors": errors}
 
 
-def select(X: np.ndarray, y: np.ndarray, weight: np.ndarray, rounds: int) -> dict[str, list[Any]]:
+def measure_shareboost(
+    X: np.ndarray, y: np.ndarray, weight: np.ndarray, rounds: int
+) -> dict[str, list[Any]]:
     """Return ShareBoost's features and training error in percent, round by round."""
-    from benchmarks.shareboost_paper.classes import quietly
+    from benchmarks.shareboost_paper.classes import fit_quietly
     from mixnorm import GreedyOptions, ShareBoostClassifier
 
     model = ShareBoostClassifier(
         min(rounds, X.shape[1]), alpha=ALPHA, options=GreedyOptions(scale="max")
     )
-    model = quietly(lambda X, y: model.fit(X, y, sample_weight=weight), X, y)
+    model = fit_quietly(lambda X, y: model.fit(X, y, sample_weight=weight), X, y)
     wrong = [found != y for found in model.staged_predict(X)]
     errors = [100 * float(np.average(rows, weights=weight)) for rows in wrong]
     return {"features": list(range(1, len(errors) + 1)), "errors": errors}
@@ -89,16 +93,16 @@ def measure(
 ) -> dict[str, dict[str, Any]]:
     """Return the curves by data, number of classes, and number of copies."""
     found: dict[str, Any] = {}
-    began = cpu_seconds()
+    began = read_cpu_seconds()
     for k in classes:
         bits = int(k).bit_length() - 1
         for s in copies:
-            for data, make in (("drawn", draw_examples), ("whole", whole_distribution)):
+            for data, make in (("drawn", draw_examples), ("whole", list_outcomes)):
                 X, y, weight = make(k, s)
-                curves: dict[str, Any] = {norm: spread(norm, X, y, weight) for norm in NORMS}
-                curves["ShareBoost"] = select(X, y, weight, 3 * bits)
+                curves: dict[str, Any] = {norm: measure_norm(norm, X, y, weight) for norm in NORMS}
+                curves["ShareBoost"] = measure_shareboost(X, y, weight, 3 * bits)
                 found[f"{data}/{k}/{s}"] = curves
-    return {"curves": found, "seconds": cpu_seconds() - began}  # type: ignore[dict-item]
+    return {"curves": found, "seconds": read_cpu_seconds() - began}  # type: ignore[dict-item]
 
 
 # --- the report
@@ -110,10 +114,10 @@ def count_needed(curve: Mapping[str, Sequence[float]], error: float) -> int | No
     return next((int(count) for count, found in pairs if found <= error), None)
 
 
-def tables(found: Mapping[str, Any]) -> Iterator[Table]:
+def make_tables(found: Mapping[str, Any]) -> Iterator[Table]:
     """Yield a table for the drawn rows and one for the whole distribution."""
     for data, words in (("drawn", "drawn rows"), ("whole", "the whole distribution")):
-        mine = {k: v for k, v in _curves(found).items() if k.startswith(data)}
+        mine = {k: v for k, v in _get_curves(found).items() if k.startswith(data)}
         if not mine:
             continue
         title = f"copies of the same bits, {words}: features in use"
@@ -126,17 +130,20 @@ def tables(found: Mapping[str, Any]) -> Iterator[Table]:
         for key, curves in mine.items():
             k, s = map(int, key.split("/")[1:])
             bits = k.bit_length() - 1
-            greedy = [_text(count_needed(curves["ShareBoost"], error)) for error in (5, 0)]
+            greedy = [_format_count(count_needed(curves["ShareBoost"], error)) for error in (5, 0)]
             row = [str(k), str(bits), str(s), str(bits * s), *greedy]
             for norm in NORMS:
-                row += [_text(count_needed(curves[norm], 0)), *map(str, curves[norm]["features"])]
+                row += [
+                    _format_count(count_needed(curves[norm], 0)),
+                    *map(str, curves[norm]["features"]),
+                ]
             table.add_row(*row)
         yield table
 
 
-def checks(found: Mapping[str, Any]) -> Iterator[Check]:
-    """Check that linf,1 uses every copy of the whole distribution, and ShareBoost few columns."""
-    whole = {k: v for k, v in _curves(found).items() if k.startswith("whole")}
+def check_bar(found: Mapping[str, Any]) -> Iterator[Check]:
+    """Check that linf,1 uses all copies of the whole distribution, and ShareBoost few."""
+    whole = {k: v for k, v in _get_curves(found).items() if k.startswith("whole")}
     if not whole:
         return
     few, all_ = [], []
@@ -154,12 +161,12 @@ def checks(found: Mapping[str, Any]) -> Iterator[Check]:
     yield Check("copies", "ShareBoost", asked, text, not few)
 
 
-def _curves(found: Mapping[str, Any]) -> Mapping[str, Any]:
+def _get_curves(found: Mapping[str, Any]) -> Mapping[str, Any]:
     curves: Mapping[str, Any] = found.get("all", {}).get("curves", {})
     return curves
 
 
-def _text(value: int | None) -> str:
+def _format_count(value: int | None) -> str:
     return "" if value is None else str(value)
 
 

@@ -14,13 +14,13 @@ from rich.console import Console
 
 from benchmarks.harness import splits, terminal
 from benchmarks.harness.bar import Check
-from benchmarks.harness.commands import check_names, names
-from benchmarks.harness.jobs import Job, Store, execute, run_module
+from benchmarks.harness.commands import check_names, parse_names
+from benchmarks.harness.jobs import Job, Store, run_jobs, run_module
 from benchmarks.shareboost_paper import bits, classes, norms, pieces, products
 
 PARTS = ("classes", "products", "norms", "bits", "pieces")
 CLASSES_DATA = tuple(dict.fromkeys(data for data, _ in classes.ROUNDS))
-# What --quick takes instead.
+# Sizes with --quick.
 QUICK_CLASSES = {"sizes": [2, 8, 26], "orders": 2, "rounds": 40}
 QUICK_BITS = {"classes": [16], "copies": [2, 8]}
 QUICK_PIECES = {"anchors": 10, "centres": 50, "rows": 3000}
@@ -34,8 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``python -m benchmarks shareboost-paper``."""
     add = parser.add_argument
     add("--part", choices=PARTS, action="append", help="may be repeated (default: all)")
-    add("--quick", action="store_true", help="smaller runs without isolet's products, minutes")
-    add("--data", type=names, default=CLASSES_DATA, help="classes: datasets (default: all)")
+    add(
+        "--quick",
+        action="store_true",
+        help="a few minutes, without isolet's products",
+    )
+    add("--data", type=parse_names, default=CLASSES_DATA, help="classes: datasets (default: all)")
     add("--orders", type=int, default=5, help="classes: random orders of the classes (default: 5)")
     add("--rounds", type=int, default=products.ROUNDS, help="products: rounds (default: 60)")
     add("--limit", type=float, default=300.0, help="products, norms: CPU seconds a fit (300)")
@@ -52,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run the parts; returns 1 when ``--check`` found a miss, 130 when interrupted."""
-    console = console or terminal.console()
+    console = console or terminal.make_console()
     check_names(data=(args.data, CLASSES_DATA))
     store = Store(args.json, resume=args.resume or args.no_runs)
     steps = {
@@ -68,7 +72,7 @@ def main(args: argparse.Namespace, console: Console | None = None) -> int:
             if not args.no_runs:
                 steps[part](args, store, console)
     except KeyboardInterrupt:
-        console.print("[yellow]Interrupted; what was finished is reported.[/]")
+        console.print("[yellow]Interrupted; finished runs are reported.[/]")
         status = 130
     missed = report(store, console)
     return status or int(args.check and missed)
@@ -82,7 +86,7 @@ def run_classes(args: argparse.Namespace, store: Store, console: Console) -> Non
             continue
         for method in classes.METHODS:
             order = {"data": data, "pool": pool, "method": method, **options}
-            _once("classes", f"{data}/{pool}/{method}", order, store, console)
+            _run_once("classes", f"{data}/{pool}/{method}", order, store, console)
 
 
 def run_products(args: argparse.Namespace, store: Store, console: Console) -> None:
@@ -105,20 +109,20 @@ def run_norms(args: argparse.Namespace, store: Store, console: Console) -> None:
 def _run_jobs(
     jobs: Sequence[Job], args: argparse.Namespace, store: Store, console: Console
 ) -> None:
-    """Run jobs on the inputs of their datasets, each dataset written once."""
+    """Run jobs on their datasets; each dataset is written once."""
     with tempfile.TemporaryDirectory(prefix="mixnorm-bench-data-") as scratch:
         for data in dict.fromkeys(job.data for job in jobs):
             folder = Path(scratch) / data
             splits.save(products.load(data), folder)
             mine = [job for job in jobs if job.data == data]
-            for job, record, fresh in execute(mine, {data: folder}, store, args.limit):
+            for job, record, fresh in run_jobs(mine, {data: folder}, store, args.limit):
                 if fresh:
                     console.print(f"{job.key:<44} {terminal.describe(record)}", highlight=False)
 
 
 def run_bits(args: argparse.Namespace, store: Store, console: Console) -> None:
-    """Count the features in use where there are copies of all."""
-    _once("bits", "all", QUICK_BITS if args.quick else {}, store, console)
+    """Count the features in use if there are copies of all features."""
+    _run_once("bits", "all", QUICK_BITS if args.quick else {}, store, console)
 
 
 def run_pieces(args: argparse.Namespace, store: Store, console: Console) -> None:
@@ -127,11 +131,11 @@ def run_pieces(args: argparse.Namespace, store: Store, console: Console) -> None
     options = {name: value for name, value in given.items() if value is not None}
     options = (QUICK_PIECES if args.quick else {}) | options
     for method in pieces.METHODS:
-        _once("pieces", method, {"method": method, **options}, store, console)
+        _run_once("pieces", method, {"method": method, **options}, store, console)
 
 
-def _once(part: str, name: str, order: dict[str, Any], store: Store, console: Console) -> None:
-    """Run a part's module in a process of its own unless the store has this order's result."""
+def _run_once(part: str, name: str, order: dict[str, Any], store: Store, console: Console) -> None:
+    """Run a part's module in its own process, unless the store has the result of the order."""
     found = store.content.get(part, {})
     if name in found and found[name]["order"] == order:
         return
@@ -140,34 +144,34 @@ def _once(part: str, name: str, order: dict[str, Any], store: Store, console: Co
     console.print(f"{part}: {name:<40} {made['seconds']:.3g} s", highlight=False)
 
 
-def tables(store: Store) -> Iterator[Any]:
-    """Yield the tables of all parts that the store has."""
-    yield from classes.tables(store.content.get("classes", {}))
-    yield from products.tables(store.runs)
-    yield from norms.tables(store.runs)
-    yield from bits.tables(store.content.get("bits", {}))
-    yield from pieces.tables(store.content.get("pieces", {}))
+def make_tables(store: Store) -> Iterator[Any]:
+    """Yield the tables of all parts in the store."""
+    yield from classes.make_tables(store.content.get("classes", {}))
+    yield from products.make_tables(store.runs)
+    yield from norms.make_tables(store.runs)
+    yield from bits.make_tables(store.content.get("bits", {}))
+    yield from pieces.make_tables(store.content.get("pieces", {}))
 
 
-def checks(store: Store) -> list[Check]:
-    """Check every figure that the store has."""
+def check_bar(store: Store) -> list[Check]:
+    """Check every figure in the store."""
     return [
-        *classes.checks(store.content.get("classes", {})),
-        *products.checks(store.runs, store.content.get("atoms", {})),
-        *norms.checks(store.runs),
-        *bits.checks(store.content.get("bits", {})),
-        *pieces.checks(store.content.get("pieces", {})),
+        *classes.check_bar(store.content.get("classes", {})),
+        *products.check_bar(store.runs, store.content.get("atoms", {})),
+        *norms.check_bar(store.runs),
+        *bits.check_bar(store.content.get("bits", {})),
+        *pieces.check_bar(store.content.get("pieces", {})),
     ]
 
 
 def report(store: Store, console: Console) -> bool:
-    """Print all tables, keep the summary; whether a measured figure misses the bar."""
-    for table in tables(store):
+    """Print all tables and store the summary; return whether a figure misses the bar."""
+    for table in make_tables(store):
         console.print(table)
-    found = checks(store)
+    found = check_bar(store)
     store.put("summary", [dataclasses.asdict(check) for check in found])
     if found:
-        console.print(terminal.bar_table(found))
+        console.print(terminal.make_bar_table(found))
     passed = [check.passed for check in found]
     console.print(f"{passed.count(True)} passed, {passed.count(False)} missed.")
     return False in passed

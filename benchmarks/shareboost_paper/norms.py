@@ -1,8 +1,8 @@
 """Mixed norms on products of two inputs: the upper half of the paper's Figure 5.
 
-Each method follows a path of penalties once. A point is the model of one penalty, as it is:
-the features in use are counted and nothing is fitted again on them. Columns are the products that
-ShareBoost is offered, divided by their largest magnitude as it does, or standardised.
+Each method follows a path of penalties once. A point is the model at one penalty: its features are
+counted, and nothing is fitted again on them. Columns are the products that ShareBoost chooses from,
+divided by their largest magnitude as in ShareBoost, or standardised.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.harness.jobs import Job, Record
 from benchmarks.harness.methods import Method, Point
 from benchmarks.harness.splits import Matrix
 from benchmarks.shareboost_paper import products
-from benchmarks.shareboost_paper.products import ATOMS, FEW, multiply_columns, seconds
+from benchmarks.shareboost_paper.products import ATOMS, FEW, get_seconds, multiply_columns
 
 SUITE = "benchmarks.shareboost_paper.norms"
 PENALTIES, RATIO, TOL = 50, 1e-3, 1e-3
@@ -31,7 +31,7 @@ GREEDY = ("products", "products, as in the paper")
 
 @dataclass(frozen=True)
 class Path(Method):
-    """A path of ``MixedNormClassifier``; the scale of the columns is that of the training part."""
+    """A path of ``MixedNormClassifier``, with columns scaled by the training part."""
 
     needs: ClassVar[str] = "mixnorm"
     path: ClassVar[bool] = True
@@ -73,13 +73,13 @@ class Path(Method):
             Point(
                 int(path.n_features[at]),
                 int(path.n_features[at]),
-                _predictor(classes, shift, scale, path, at),
+                _make_predictor(classes, shift, scale, path, at),
             )
             for at in range(len(path))
         ]
 
 
-def _predictor(
+def _make_predictor(
     classes: np.ndarray, shift: np.ndarray, scale: np.ndarray, path: Any, at: int
 ) -> Callable[[Matrix], np.ndarray]:
     def predict(X: Matrix) -> np.ndarray:
@@ -94,7 +94,7 @@ def _predictor(
     return predict
 
 
-# All products of isolet are 4.7 GB: fewer penalties, down to some two hundred features.
+# All products of isolet take 4.7 GB, so there are fewer penalties, to about 200 features.
 _VARIANTS: dict[str, dict[str, Any]] = {
     "": {"only": FEW},
     ", standardised": {"standardise": True, "only": FEW},
@@ -109,7 +109,7 @@ METHODS: dict[str, Method] = {
 
 
 def plan(datasets: Sequence[str], penalties: int = PENALTIES) -> list[Job]:
-    """List the jobs: every norm on every dataset that it is for."""
+    """List the jobs: every norm on each of its datasets."""
     return [
         Job(SUITE, data, name, penalties)
         for data in datasets
@@ -121,18 +121,18 @@ def plan(datasets: Sequence[str], penalties: int = PENALTIES) -> list[Job]:
 # --- the report
 
 
-def of_data(runs: Mapping[str, Record], data: str) -> dict[str, Record]:
-    """Return the records of one dataset: ShareBoost's, then those of the norms."""
-    greedy = products.of_data(runs, data)
+def select_records(runs: Mapping[str, Record], data: str) -> dict[str, Record]:
+    """Return the records of one dataset: first ShareBoost's, then those of the norms."""
+    greedy = products.select_records(runs, data)
     found = {r["method"]: r for r in runs.values() if r["method"] in METHODS and r["data"] == data}
     norms = {name: found[name] for name in METHODS if name in found}
     return {name: greedy[name] for name in GREEDY if name in greedy} | norms if norms else {}
 
 
-def error_within(record: Record, size: int) -> float | None:
-    """Return the test error of the last model of the path with at most so many features.
+def find_error(record: Record, size: int) -> float | None:
+    """Return the test error of the last model on the path with at most ``size`` features.
 
-    None where there is no model with as many or more: the path ended before.
+    Return None if no model has as many features, because the path ended before.
     """
     points = record.get("points", [])
     inside = [point["error"] for point in points if 0 < point["features"] <= size]
@@ -140,10 +140,10 @@ def error_within(record: Record, size: int) -> float | None:
     return float(inside[-1]) if inside and reached else None
 
 
-def tables(runs: Mapping[str, Record]) -> Iterator[Table]:
+def make_tables(runs: Mapping[str, Record]) -> Iterator[Table]:
     """Yield a table for each dataset: test error by number of features."""
     for data in ATOMS:
-        records = of_data(runs, data)
+        records = select_records(runs, data)
         if not records:
             continue
         title = f"{data}: test error in percent, by number of features"
@@ -152,30 +152,30 @@ def tables(runs: Mapping[str, Record]) -> Iterator[Table]:
         for column in (*map(str, SHOWN), "last", "features", "seconds"):
             table.add_column(column, justify="right", no_wrap=True)
         for name, record in records.items():
-            table.add_row(name, *_cells(record))
+            table.add_row(name, *_format_cells(record))
         yield table
 
 
-def _cells(record: Record) -> Iterator[str]:
+def _format_cells(record: Record) -> Iterator[str]:
     for size in SHOWN:
-        found = error_within(record, size)
+        found = find_error(record, size)
         yield "" if found is None else f"{found:.1f}"
     last = record["points"][-1] if "points" in record else None
     yield f"{last['error']:.1f}" if last else ""
     yield str(last["features"]) if last else ""
-    spent, stopped = seconds(record)
+    spent, stopped = get_seconds(record)
     yield "failed" if spent is None else f"{'> ' if stopped else ''}{spent:.3g}"
 
 
-def checks(runs: Mapping[str, Record]) -> Iterator[Check]:
-    """Check that ShareBoost errs less with few features, of the same products."""
+def check_bar(runs: Mapping[str, Record]) -> Iterator[Check]:
+    """Check that ShareBoost has a lower error with few features of the same products."""
     for data in ATOMS:
-        records = of_data(runs, data)
+        records = select_records(runs, data)
         for name, record in records.items():
             if name in GREEDY or "products" not in records or " of inputs" in name:
                 continue
             pairs = {
-                size: (error_within(records["products"], size), error_within(record, size))
+                size: (find_error(records["products"], size), find_error(record, size))
                 for size in SPARSE
             }
             known = {s: (a, b) for s, (a, b) in pairs.items() if a is not None and b is not None}

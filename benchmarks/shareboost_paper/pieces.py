@@ -1,4 +1,4 @@
-"""Piecewise linear predictors beside a Gaussian SVM on mnist: the paper's section A.2.
+"""Piecewise linear predictors and a Gaussian SVM on mnist: the paper's section A.2.
 
 ``python -m benchmarks.shareboost_paper.pieces ORDER`` measures one of the two and prints JSON;
 ORDER is JSON. Both get the same principal components of the pixels, found on the training part.
@@ -23,27 +23,29 @@ PIECES, SVM = "pieces", "svm"
 METHODS = (PIECES, SVM)
 COMPONENTS, CENTRES, RADII, ANCHORS = 50, 1500, 35, 230
 MOST_ERROR, LEAST_RATIO = 1.7, 20.0
-# Fifty columns a piece overfit at the estimators' default ridge.
+# With fifty columns per piece, the default ridge of the estimators overfits.
 ALPHA = 3e-5
-POINTS = 10  # models of the path of which the error is shown
-# gamma is one of these times scikit-learn's "scale", by three folds of so many training rows.
+POINTS = 10  # models of the path whose error is shown
+# gamma is one of GAMMAS times scikit-learn's "scale", chosen by three folds of FOLD_ROWS rows.
 GAMMAS = (0.5, 1.0, 2.0, 4.0)
 SVM_C, FOLD_ROWS = 10.0, 6000
 
 
 def measure(method: str, **options: Any) -> dict[str, Any]:
     """Fit one method and return errors, seconds and the number of anchors or support vectors."""
-    X, y, X_test, y_test = components(options.get("rows"))
+    X, y, X_test, y_test = compute_components(options.get("rows"))
     if method == SVM:
-        return support_vectors(X, y, X_test, y_test)
-    return anchors(X, y, X_test, y_test, options)
+        return measure_svm(X, y, X_test, y_test)
+    return measure_pieces(X, y, X_test, y_test, options)
 
 
-def components(rows: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return mnist as principal components; ``rows`` keeps so many training rows."""
+def compute_components(
+    rows: int | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return mnist as principal components; ``rows`` limits the training rows."""
     from sklearn.decomposition import PCA
 
-    X, y, X_test, y_test = splits.parts("mnist")
+    X, y, X_test, y_test = splits.load_parts("mnist")
     X, y = X[:rows], y[:rows]
     X, X_test = (np.asarray(part, np.float32).reshape(len(part), -1) / 255 for part in (X, X_test))
     found = PCA(COMPONENTS, svd_solver="covariance_eigh").fit(X)
@@ -51,7 +53,7 @@ def components(rows: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndar
     return X, y, X_test, y_test
 
 
-def anchors(
+def measure_pieces(
     X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray, options: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Fit ShareBoost with pieces; errors at about ``POINTS`` sizes up to the number of anchors."""
@@ -82,10 +84,10 @@ def anchors(
     }
 
 
-def support_vectors(
+def measure_svm(
     X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray
 ) -> dict[str, Any]:
-    """Fit the SVM, its gamma found by cross-validation on a part of the training rows."""
+    """Fit the SVM, with gamma chosen by cross-validation on a part of the training rows."""
     from sklearn.model_selection import GridSearchCV
     from sklearn.svm import SVC
 
@@ -106,7 +108,7 @@ def support_vectors(
     }
 
 
-def tables(found: Mapping[str, Any]) -> Iterator[Table]:
+def make_tables(found: Mapping[str, Any]) -> Iterator[Table]:
     """Yield the table: anchors or support vectors, test error, seconds, ratio of the counts."""
     if not found:
         return
@@ -125,8 +127,8 @@ def tables(found: Mapping[str, Any]) -> Iterator[Table]:
     yield table
 
 
-def checks(found: Mapping[str, Any]) -> Iterator[Check]:
-    """Check the error of the last model, and how many fewer anchors than support vectors it has."""
+def check_bar(found: Mapping[str, Any]) -> Iterator[Check]:
+    """Check the error of the last model, and the ratio of support vectors to its anchors."""
     if PIECES not in found:
         return
     count, error = found[PIECES]["points"][-1]

@@ -1,8 +1,9 @@
-"""A few kernels out of thousands, beside himalaya, EasyMKL and scikit-learn.
+"""A few kernels out of thousands, compared with himalaya, EasyMKL and scikit-learn.
 
-Gaussian kernels of ten widths on every column of additive designs: what a scan of 5000 of them
-takes, whether it finds the best, a model of 12, errors and costs beside others, all tuned by the
-same inner folds, and whether the relevant columns are found.
+The data are additive designs, and the kernels are Gaussians of ten widths on every column. The
+parts measure the time of a scan of 5000 kernels, whether it finds the best kernel, a model of 12
+kernels, errors and costs of all methods, and whether the relevant columns are found. The same inner
+folds tune all methods.
 
 Start reading at ``command.py``; ``methods.py`` has the methods, ``child.py`` the measuring process.
 """

@@ -14,15 +14,15 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.harness import terminal
-from benchmarks.harness.commands import check_names, names, run_command, verdict
+from benchmarks.harness.commands import check_names, parse_names, report_bar, run_command
 from benchmarks.harness.jobs import Record, Store, run_module
-from benchmarks.harness.terminal import failure
-from benchmarks.sparse_mkl.data import stack_bytes
-from benchmarks.sparse_mkl.methods import METHODS, features_of
-from benchmarks.sparse_mkl.report import RULES, checks, status, tables
+from benchmarks.harness.terminal import describe_failure
+from benchmarks.sparse_mkl.data import count_stack_bytes
+from benchmarks.sparse_mkl.methods import METHODS, count_features
+from benchmarks.sparse_mkl.report import RULES, check_bar, describe_status, make_tables
 
 PARTS = ("scan", "agree", "fit", "table", "additive")
-# Seconds of a clock, times the limit and added, for all calls of a method.
+# The wall-clock limit of a method is PATIENCE * limit + ADDED seconds.
 PATIENCE, ADDED = 4.0, 300.0
 A_DAY = 86_400.0  # for the slow twin, which has no limit
 
@@ -65,11 +65,11 @@ QUICK = Plan(
 )
 
 
-def size(text: str) -> Size:
-    """Return the numbers of kernels and rows that a text such as ``500x1000`` tells."""
+def parse_size(text: str) -> Size:
+    """Return the numbers of kernels and rows in a text such as ``500x1000``."""
     try:
         kernels, rows = (int(part) for part in text.split("x"))
-        features_of(kernels)
+        count_features(kernels)
     except ValueError as error:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not KERNELSxROWS, with ten kernels for each column ({error})"
@@ -77,9 +77,9 @@ def size(text: str) -> Size:
     return kernels, rows
 
 
-def sizes(text: str) -> tuple[Size, ...]:
-    """Return sizes that are separated by commas."""
-    return tuple(size(part) for part in names(text))
+def parse_sizes(text: str) -> tuple[Size, ...]:
+    """Return the sizes in a text, which commas separate."""
+    return tuple(parse_size(part) for part in parse_names(text))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,22 +87,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "--part",
-        type=names,
+        type=parse_names,
         default=PARTS,
         help="scan: seconds a round; agree: the same by a slow twin; fit: 12 kernels of 5000; "
         "table: beside others; additive: relevant columns (default: all)",
     )
     add(
         "--sizes",
-        type=sizes,
+        type=parse_sizes,
         help="of table: KERNELSxROWS, with commas (default: 500x500,500x1000)",
     )
-    add("--methods", type=names, default=tuple(METHODS), help="of table (default: all)")
+    add("--methods", type=parse_names, default=tuple(METHODS), help="of table (default: all)")
     add("--repeats", type=int, help="draws of the training rows in table (default: 3)")
-    add("--agree", type=size, help="of agree; 5000x2000 takes hours (default: 1000x500)")
+    add("--agree", type=parse_size, help="of agree; 5000x2000 takes hours (default: 1000x500)")
     add("--rounds", type=int, help="of agree (default: 100)")
     add("--seeds", type=int, help="of additive (default: 20)")
-    add("--quick", action="store_true", help="small sizes in all parts, which decide nothing")
+    add("--quick", action="store_true", help="small sizes, which do not count for the bar")
     add("--stack", type=float, default=4.0, help="most GiB of stored kernels (default: 4)")
     add(
         "--limit",
@@ -118,14 +118,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all methods; returns 1 when ``--check`` found a miss, 130 when interrupted."""
-    console = console or terminal.console()
+    console = console or terminal.make_console()
     check_names(part=(args.part, PARTS), method=(args.methods, METHODS))
     return run_command(args, console, run, report)
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
-    """Measure what is not in the store."""
-    for order in orders(args):
+    """Measure the orders that are not in the store."""
+    for order in list_orders(args):
         key = "/".join(str(value) for value in order.values())
         found = store.content.get("sparse-mkl", {})
         if found.get(key, {}).get("status") in ("ok", "timeout", "large"):
@@ -135,39 +135,39 @@ def run(args: argparse.Namespace, store: Store, console: Console) -> None:
         console.print(f"{key:<40} {describe(record)}", highlight=False)
 
 
-def orders(args: argparse.Namespace) -> Iterator[Record]:
-    """Yield what the measuring processes are to do."""
+def list_orders(args: argparse.Namespace) -> Iterator[Record]:
+    """Yield the orders for the measuring processes."""
     plan = QUICK if args.quick else WHOLE
     if "scan" in args.part:
         for rule in RULES:
-            yield _order("scan", plan.full, rule, rounds=plan.scans)
+            yield _make_order("scan", plan.full, rule, rounds=plan.scans)
     if "agree" in args.part:
         for rule in RULES:
             rounds = args.rounds or plan.rounds
-            yield _order("agree", args.agree or plan.agree, rule, rounds=rounds)
+            yield _make_order("agree", args.agree or plan.agree, rule, rounds=rounds)
     if "fit" in args.part:
-        yield _order("fit", plan.full, "gomp")
+        yield _make_order("fit", plan.full, "gomp")
     if "table" in args.part:
         for each in args.sizes or plan.sizes:
             for method in args.methods:
                 for draw in range(args.repeats or plan.draws):
-                    yield _order("table", each, method, draw=draw)
+                    yield _make_order("table", each, method, draw=draw)
     if "additive" in args.part:
         for seed in range(args.seeds or plan.seeds):
-            yield _order("additive", plan.additive, "gomp", draw=seed)
+            yield _make_order("additive", plan.additive, "gomp", draw=seed)
 
 
-def _order(part: str, each: Size, method: str, **more: Any) -> Record:
+def _make_order(part: str, each: Size, method: str, **more: Any) -> Record:
     return {"part": part, "kernels": each[0], "rows": each[1], "method": method} | more
 
 
 def measure(order: Record, limit: float, room: float) -> Record:
-    """Carry out one order in a process of its own; ``status`` says whether there are figures."""
+    """Carry out one order in its own process; ``status`` is "ok" if the record has figures."""
     if order["part"] == "table":
         method = METHODS[order["method"]]
         if not method.available():
             return order | {"status": "absent"}
-        taken = stack_bytes(order["kernels"], order["rows"])
+        taken = count_stack_bytes(order["kernels"], order["rows"])
         if method.stored and taken > room:
             return order | {"status": "large", "stack_bytes": taken}
     text = json.dumps(order | {"limit": limit})
@@ -182,11 +182,11 @@ def measure(order: Record, limit: float, room: float) -> Record:
 
 
 def describe(record: Record) -> str:
-    """One line about a finished method."""
+    """Return one line about a finished method."""
     if record["status"] == "failed":
-        return failure(record)
+        return describe_failure(record)
     if record["status"] != "ok":
-        return status(record)
+        return describe_status(record)
     text = f"{record['seconds']:.3g} s"
     if "search_seconds" in record:
         text = f"search {record['search_seconds']:.3g} s, fit {text}"
@@ -196,8 +196,8 @@ def describe(record: Record) -> str:
 
 
 def report(store: Store, console: Console) -> bool:
-    """Print all tables, keep the summary; whether a measured figure misses the bar."""
+    """Print all tables and store the summary; return whether a figure misses the bar."""
     found = store.content.get("sparse-mkl", {})
-    for table in tables(found):
+    for table in make_tables(found):
         console.print(table)
-    return verdict(list(checks(found)), store, console, found.values())
+    return report_bar(list(check_bar(found)), store, console, found.values())

@@ -1,8 +1,8 @@
 """The methods of the table of ``benchmarks.sparse_mkl``, from rows to a model.
 
-Each chooses its parameters by the same inner folds (``tune``), and is fitted with what was chosen
-(``run``); both are timed. Learners that take kernels are given all of them, computed by
-``convert``: that is timed apart.
+Each chooses its parameters by the same inner folds (``tune``), and is then fitted with them
+(``run``). Both are timed. ``convert`` computes all kernels for learners that take kernels; it is
+timed separately.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from benchmarks.mkl.data import Rows
-from benchmarks.mkl.methods import Method, himalaya_model
-from benchmarks.sparse_mkl.data import WIDTHS, bank, error, stack
+from benchmarks.mkl.methods import Method, make_himalaya
+from benchmarks.sparse_mkl.data import WIDTHS, compute_stack, make_bank, measure_error
 
-CHOSEN = 12  # kernels, or columns of a pipeline, where nothing was tuned
-ALPHA = 1e-4  # of our learners, where nothing was tuned
+CHOSEN = 12  # kernels, or columns of a pipeline, without tuning
+ALPHA = 1e-4  # of our learners, without tuning
 FOLDS = 3  # of every search
 PART = 50  # test rows whose kernels are computed at a time
-# What is searched over, the strongest penalty first: of equal scores the first is taken.
+# Grids, with the strongest penalty first, because the first of equal scores wins.
 SIZES = (4, 8, 16)  # columns or kernels
 ALPHAS = tuple(10.0**power for power in range(-1, -7, -1))
 L1_ALPHAS = tuple(float(value) for value in np.geomspace(0.1, 0.001, 6))
@@ -34,15 +34,15 @@ DEPTHS, TREES = (1, 2, 3), 300
 
 @dataclass(frozen=True)
 class Model:
-    """A fitted learner: how it predicts, and the kernels or columns it uses (None: not counted)."""
+    """A fitted learner: its predictor and its number of kernels or columns (None: unknown)."""
 
     predict: Any
     kernels: int | None = None
     fitted: Any = None  # an estimator of ours
 
 
-def inner_folds(y: np.ndarray, classes: bool) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return training and test rows of the folds that all methods choose their parameters by."""
+def make_folds(y: np.ndarray, classes: bool) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return training and test rows of the folds by which all methods choose parameters."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
     kind = StratifiedKFold if classes else KFold
@@ -51,41 +51,41 @@ def inner_folds(y: np.ndarray, classes: bool) -> list[tuple[np.ndarray, np.ndarr
 
 @dataclass(frozen=True)
 class Learner(Method):
-    """Base of the methods of the table: rows in place of kernels, a model in place of labels."""
+    """Base of the methods of the table, which go from rows to a model."""
 
     stored: ClassVar[bool] = False  # whether all kernels are held in memory
 
     classes: bool = False  # learns labels, not values
 
     def convert(self, rows: Rows) -> Any:
-        """Give rows the form that the library takes."""
+        """Return rows in the form that the library takes."""
         return rows
 
     def tune(self, inputs: Any) -> dict[str, Any]:
         """Choose parameters by the inner folds."""
         rows = inputs[0] if self.stored else inputs
         totals: dict[Any, float] = {}
-        for train, test in inner_folds(rows.y, self.classes):
+        for train, test in make_folds(rows.y, self.classes):
             for setting, found in self.on_fold(inputs, train, test):
-                missed = error(found, rows.y[test], self.classes)
+                missed = measure_error(found, rows.y[test], self.classes)
                 totals[setting] = totals.get(setting, 0.0) + missed
         return dict(min(totals, key=lambda setting: totals[setting]))
 
     def on_fold(
         self, inputs: Any, train: np.ndarray, test: np.ndarray
     ) -> Iterator[tuple[Setting, np.ndarray]]:
-        """Yield each setting with its predictions of the rows of a fold."""
+        """Yield each setting with its predictions on a fold."""
         raise NotImplementedError
 
     def run(self, inputs: Any, **chosen: Any) -> Model:
-        """Fit with what was chosen."""
+        """Fit with the chosen parameters."""
         raise NotImplementedError
 
 
-Setting = tuple[tuple[str, Any], ...]  # names and values, which can be the key of a dictionary
+Setting = tuple[tuple[str, Any], ...]  # names and values, hashable
 
 
-def settings(**lists: Iterable[Any]) -> Iterator[Setting]:
+def list_settings(**lists: Iterable[Any]) -> Iterator[Setting]:
     """Yield all combinations of some lists of values."""
     for values in itertools.product(*lists.values()):
         yield tuple(zip(lists, values, strict=True))
@@ -93,9 +93,9 @@ def settings(**lists: Iterable[Any]) -> Iterator[Setting]:
 
 @dataclass(frozen=True)
 class Greedy(Learner):
-    """One of our learners of a few kernels, on the bank of all widths on every column.
+    """One of our learners of a few kernels, with the bank of all widths on every column.
 
-    ``alpha`` and the number of rounds are chosen together: one path has all numbers of rounds.
+    ``alpha`` and the number of rounds are chosen together, because one path has all rounds.
     """
 
     needs: ClassVar[str] = "mixnorm"
@@ -107,16 +107,14 @@ class Greedy(Learner):
     settings: dict[str, Any] = field(default_factory=dict)
 
     def model(self, alpha: float, rounds: int) -> Any:
-        """Return a learner of so many rounds."""
+        """Return a learner with a number of rounds."""
         import mixnorm
 
         kind = mixnorm.GreedyMKLClassifier if self.classes else mixnorm.GreedyMKLRegressor
         size = {"n_kernels": rounds}
-        if (
-            self.settings.get("algorithm") == "l2"
-        ):  # rounds are steps, of which kernels have several
+        if self.settings.get("algorithm") == "l2":  # rounds are steps; a kernel can have several
             size = {"n_kernels": SIZES[-1], "n_steps": rounds}
-        return kind(bank(self.widths), alpha=alpha, **size, **self.settings)
+        return kind(make_bank(self.widths), alpha=alpha, **size, **self.settings)
 
     def on_fold(
         self, inputs: Rows, train: np.ndarray, test: np.ndarray
@@ -137,7 +135,7 @@ class Greedy(Learner):
 class Himalaya(Learner):
     """himalaya's random search: 20 draws of the weights of all kernels, ten penalties.
 
-    One fit is its kernel ridge regression on the sum of the kernels with weights that are known.
+    A single fit is its kernel ridge regression on the sum of the kernels with known weights.
     """
 
     needs: ClassVar[str] = "himalaya"
@@ -147,11 +145,11 @@ class Himalaya(Learner):
         importlib.import_module("himalaya.kernel_ridge")
 
     def convert(self, rows: Rows) -> Any:
-        return rows, stack(rows.X, rows.X)
+        return rows, compute_stack(rows.X, rows.X)
 
     def tune(self, inputs: Any) -> dict[str, Any]:
         rows, K = inputs
-        model = himalaya_model(rows.y, inner_folds(rows.y, self.classes))
+        model = make_himalaya(rows.y, make_folds(rows.y, self.classes))
         model.fit(K, rows.y[:, None])
         return {"weights": np.exp(model.deltas_[:, 0])}
 
@@ -161,13 +159,15 @@ class Himalaya(Learner):
         rows, K = inputs
         weights = np.ones(len(K)) if weights is None else weights
         used = np.flatnonzero(weights)
-        # The weights are over the penalty, which is then one.
+        # The weights are divided by the penalty, which is then one.
         model = KernelRidge(alpha=1.0, kernel="precomputed", fit_intercept=True)
         model.fit(np.tensordot(weights, K, axes=1), rows.y)
 
         def predict(X: np.ndarray) -> np.ndarray:
             parts = (X[start : start + PART] for start in range(0, len(X), PART))
-            sums = (np.tensordot(weights[used], stack(part, rows.X, used), 1) for part in parts)
+            sums = (
+                np.tensordot(weights[used], compute_stack(part, rows.X, used), 1) for part in parts
+            )
             return np.asarray(model.predict(np.concatenate(list(sums))))
 
         return Model(predict, len(used))
@@ -175,10 +175,10 @@ class Himalaya(Learner):
 
 @dataclass(frozen=True)
 class Easy(Learner):
-    """EasyMKL's weights of all kernels, one class against the rest; an ``SVC`` on the heaviest.
+    """EasyMKL's kernel weights, one class against the rest, and an ``SVC`` on the heaviest.
 
-    The heaviest are those whose weights, added up over the classes, are largest; the machine has
-    their average.
+    The heaviest kernels have the largest weights summed over classes. The machine uses their
+    average.
     """
 
     needs: ClassVar[str] = "MKLpy"
@@ -191,7 +191,7 @@ class Easy(Learner):
         torch.set_num_threads(1)
 
     def convert(self, rows: Rows) -> Any:
-        return rows, stack(rows.X, rows.X)
+        return rows, compute_stack(rows.X, rows.X)
 
     def on_fold(
         self, inputs: Any, train: np.ndarray, test: np.ndarray
@@ -199,12 +199,12 @@ class Easy(Learner):
         rows, K = inputs
         own = K[:, train[:, None], train]
         for strength in LAMBDAS:
-            order = heaviest(own, rows.y[train], strength)
+            order = sort_kernels(own, rows.y[train], strength)
             for size in SIZES:
                 kept = np.sort(order[:size])
                 mean = np.mean(K[kept][:, :, train], axis=0)
                 for cost in COSTS:
-                    model = _svc(mean[train], rows.y[train], cost)
+                    model = _make_svc(mean[train], rows.y[train], cost)
                     setting = (("lam", strength), ("size", size), ("C", cost))
                     yield setting, model.predict(mean[test])
 
@@ -212,18 +212,18 @@ class Easy(Learner):
         self, inputs: Any, *, lam: float = LAMBDAS[0], size: int = CHOSEN, C: float = 10.0
     ) -> Model:
         rows, K = inputs
-        chosen = np.sort(heaviest(K, rows.y, lam)[:size])
-        model = _svc(np.mean(K[chosen], axis=0), rows.y, C)
+        chosen = np.sort(sort_kernels(K, rows.y, lam)[:size])
+        model = _make_svc(np.mean(K[chosen], axis=0), rows.y, C)
 
         def predict(X: np.ndarray) -> np.ndarray:
-            found: np.ndarray = model.predict(np.mean(stack(X, rows.X, chosen), axis=0))
+            found: np.ndarray = model.predict(np.mean(compute_stack(X, rows.X, chosen), axis=0))
             return found
 
         return Model(predict, len(chosen))
 
 
-def heaviest(K: np.ndarray, y: np.ndarray, strength: float) -> np.ndarray:
-    """Return the kernels by EasyMKL's weights, the heaviest first."""
+def sort_kernels(K: np.ndarray, y: np.ndarray, strength: float) -> np.ndarray:
+    """Return the kernels in order of EasyMKL's weights, the heaviest first."""
     import torch
     from MKLpy.algorithms import EasyMKL
     from sklearn.svm import SVC
@@ -237,7 +237,7 @@ def heaviest(K: np.ndarray, y: np.ndarray, strength: float) -> np.ndarray:
     return np.argsort(-total, kind="stable")
 
 
-def _svc(K: np.ndarray, y: np.ndarray, cost: float) -> Any:
+def _make_svc(K: np.ndarray, y: np.ndarray, cost: float) -> Any:
     from sklearn.svm import SVC
 
     return SVC(C=cost, kernel="precomputed").fit(K, y)
@@ -245,7 +245,7 @@ def _svc(K: np.ndarray, y: np.ndarray, cost: float) -> Any:
 
 @dataclass(frozen=True)
 class Pipeline(Learner):
-    """scikit-learn: columns chosen by a score of each, then a machine with one Gaussian kernel."""
+    """scikit-learn: columns with the best scores, then a machine with one Gaussian kernel."""
 
     score: str = "f_regression"
     machine: str = "ridge"
@@ -253,20 +253,20 @@ class Pipeline(Learner):
     def on_fold(
         self, inputs: Rows, train: np.ndarray, test: np.ndarray
     ) -> Iterator[tuple[Setting, np.ndarray]]:
-        X, order = self._scored(inputs.X[train], inputs.y[train])
+        X, order = self._score_columns(inputs.X[train], inputs.y[train])
         strength = {"alpha": RIDGES} if self.machine == "ridge" else {"C": COSTS}
-        for setting in settings(size=SIZES, gamma=GAMMAS, **strength):
+        for setting in list_settings(size=SIZES, gamma=GAMMAS, **strength):
             model = self._machine(X, order, inputs.y[train], **dict(setting))
             yield setting, model(inputs.X[test])
 
     def run(
         self, inputs: Rows, *, size: int = CHOSEN, gamma: float = 0.1, **strength: Any
     ) -> Model:
-        X, order = self._scored(inputs.X, inputs.y)
+        X, order = self._score_columns(inputs.X, inputs.y)
         return Model(self._machine(X, order, inputs.y, size=size, gamma=gamma, **strength), 1)
 
-    def _scored(self, X: np.ndarray, y: np.ndarray) -> tuple[Any, np.ndarray]:
-        """Return standardised columns with what standardises others, and the columns by score."""
+    def _score_columns(self, X: np.ndarray, y: np.ndarray) -> tuple[Any, np.ndarray]:
+        """Return standardised columns with their scaler, and the columns in order of score."""
         from sklearn import feature_selection
         from sklearn.preprocessing import StandardScaler
 
@@ -278,14 +278,14 @@ class Pipeline(Learner):
     def _machine(
         self, given: Any, order: np.ndarray, y: np.ndarray, *, size: int, gamma: float, **more: Any
     ) -> Any:
-        """Return how the machine on the best columns predicts."""
+        """Return the predictor of the machine on the best columns."""
         from sklearn.kernel_ridge import KernelRidge
         from sklearn.svm import SVC, SVR
 
         scaler, X = given
         best = order[:size]
         made = {"ridge": KernelRidge, "svr": SVR, "svc": SVC}[self.machine]
-        # Kernel ridge has no intercept: its targets are centred.
+        # Kernel ridge has no intercept, so its targets are centred.
         centre = float(np.mean(y)) if self.machine == "ridge" else 0
         model = made(kernel="rbf", gamma=gamma, **more).fit(X[:, best], y - centre)
         return lambda new: model.predict(scaler.transform(new)[:, best]) + centre
@@ -293,9 +293,9 @@ class Pipeline(Learner):
 
 @dataclass(frozen=True)
 class Splines(Learner):
-    """scikit-learn's B-splines of every column, and a lasso or l1 logistic regression on them.
+    """A lasso or an l1 logistic regression on scikit-learn's B-splines of every column.
 
-    The penalty is chosen along its path for each number of knots and way beyond the last knot.
+    The penalty is chosen along its path for each number of knots and each kind of extrapolation.
     """
 
     knots: tuple[int, ...] = (5, 8, 12)
@@ -310,7 +310,7 @@ class Splines(Learner):
         )
 
     def tune(self, inputs: Rows) -> dict[str, Any]:
-        cut = inner_folds(inputs.y, self.classes)
+        cut = make_folds(inputs.y, self.classes)
         found = []
         for knots, beyond in itertools.product(self.knots, self.beyond):
             X = self._columns(knots, beyond).fit_transform(inputs.X)
@@ -319,7 +319,7 @@ class Splines(Learner):
         return min(found, key=lambda one: one[0])[1]
 
     def _path(self, X: np.ndarray, y: np.ndarray, cut: Sequence[Any]) -> tuple[float, float]:
-        """Return the least error on the folds, and the penalty that has it."""
+        """Return the smallest error on the folds, and its penalty."""
         from sklearn.linear_model import LassoCV, LogisticRegressionCV
 
         if not self.classes:
@@ -363,7 +363,7 @@ SAGA: dict[str, Any] = {"solver": "saga", "max_iter": 500, "tol": 1e-3, "random_
 
 @dataclass(frozen=True)
 class Boosting(Learner):
-    """scikit-learn's gradient boosting; depth and number of trees are chosen together."""
+    """scikit-learn's gradient boosting, with depth and number of trees chosen together."""
 
     def _model(self, depth: int, trees: int) -> Any:
         from sklearn import ensemble
@@ -404,8 +404,8 @@ METHODS: dict[str, Learner] = {
 }
 
 
-def features_of(kernels: int) -> int:
-    """Return how many columns have so many kernels."""
+def count_features(kernels: int) -> int:
+    """Return the number of columns for a number of kernels."""
     features, rest = divmod(kernels, len(WIDTHS))
     if rest or not features:
         raise ValueError(f"{kernels} kernels are not {len(WIDTHS)} for each of some columns.")

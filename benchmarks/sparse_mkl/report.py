@@ -11,12 +11,12 @@ from rich.table import Table
 from benchmarks.harness import terminal
 from benchmarks.harness.bar import Check
 from benchmarks.harness.jobs import Record
-from benchmarks.harness.terminal import new_table
+from benchmarks.harness.terminal import make_table
 from benchmarks.sparse_mkl.data import CLASSES
 from benchmarks.sparse_mkl.methods import METHODS
 
 RULES = ("functional", "empirical")
-# What the bar is for: sizes are kernels and rows, and figures of smaller ones decide nothing.
+# Sizes of the bar in kernels and rows. Figures of smaller sizes do not count.
 FULL = (5000, 2000)
 AGREE, ROUNDS, EQUAL = (500, 500), 100, 0.99
 BESIDE = (500, 500)
@@ -30,13 +30,13 @@ Found = Mapping[str, Record]
 
 @dataclass(frozen=True)
 class Line:
-    """A method at one size: the median of its seconds, and errors by draw of the rows."""
+    """A method at one size: median seconds, and errors by draw of the rows."""
 
     records: tuple[Record, ...]
 
     @property
     def done(self) -> list[Record]:
-        """Records with figures."""
+        """The records with figures."""
         return [record for record in self.records if record["status"] == "ok"]
 
     def middle(self, name: str) -> float | None:
@@ -46,11 +46,11 @@ class Line:
 
     @property
     def errors(self) -> dict[int, float]:
-        """Held-out errors by draw."""
+        """Return held-out errors by draw."""
         return {record["draw"]: record["error"] for record in self.done}
 
     def total(self, name: str) -> float | None:
-        """Return seconds of a search or a fit, with those of the kernels where they are stored."""
+        """Return the seconds of a search or a fit, including those of stored kernels."""
         values = [record[name] + record["made_seconds"] for record in self.done]
         return statistics.median(values) if values else None
 
@@ -58,10 +58,10 @@ class Line:
 Lines = Mapping[str, Line]
 
 
-def lines(found: Found) -> dict[tuple[int, int], Lines]:
-    """Return the methods of the table by kernels and rows."""
+def collect_lines(found: Found) -> dict[tuple[int, int], Lines]:
+    """Return the methods of the table, by kernels and rows."""
     groups: dict[tuple[int, int], dict[str, list[Record]]] = {}
-    for record in _part(found, "table"):
+    for record in _select_part(found, "table"):
         size = (record["kernels"], record["rows"])
         groups.setdefault(size, {}).setdefault(record["method"], []).append(record)
     return {
@@ -73,26 +73,28 @@ def lines(found: Found) -> dict[tuple[int, int], Lines]:
 # --- tables
 
 
-def tables(found: Found) -> Iterator[Table]:
-    """Yield a table for every size and task, one of scans, and one of additive designs."""
-    for (kernels, rows), group in lines(found).items():
+def make_tables(found: Found) -> Iterator[Table]:
+    """Yield a table for each size and task, one of scans, and one of additive designs."""
+    for (kernels, rows), group in collect_lines(found).items():
         for classes in (False, True):
             some = {m: line for m, line in group.items() if METHODS[m].classes == classes}
             if some:
-                yield methods_table(kernels, rows, some, classes)
-    scans = [*_part(found, "scan"), *_part(found, "agree")]
+                yield make_methods_table(kernels, rows, some, classes)
+    scans = [*_select_part(found, "scan"), *_select_part(found, "agree")]
     if scans:
-        yield scans_table(scans)
-    seeds = list(_part(found, "additive"))
+        yield make_scans_table(scans)
+    seeds = list(_select_part(found, "additive"))
     if seeds:
-        yield additive_table(seeds)
+        yield make_additive_table(seeds)
 
 
-def methods_table(kernels: int, rows: int, group: Lines, classes: bool) -> Table:
+def make_methods_table(kernels: int, rows: int, group: Lines, classes: bool) -> Table:
     """Return error, kernels, seconds and memory of every method at one size."""
     what = f"{CLASSES} classes" if classes else "one target"
     columns = ("error %", "used", "search s", "ratio", "fit s", "ratio", "+ kernels", "first +")
-    table = new_table(f"{kernels:,} kernels, {rows:,} rows, {what}", *columns, "peak MiB", "warned")
+    table = make_table(
+        f"{kernels:,} kernels, {rows:,} rows, {what}", *columns, "peak MiB", "warned"
+    )
     table.caption_justify = "left"
     ours = "gomp-classes" if classes else "gomp"
     table.caption = (
@@ -103,20 +105,20 @@ def methods_table(kernels: int, rows: int, group: Lines, classes: bool) -> Table
         "warned: fits that did not converge, over all draws."
     )
     for method, line in group.items():
-        table.add_row(method, *_cells(line, group.get(ours)))
+        table.add_row(method, *_format_cells(line, group.get(ours)))
     return table
 
 
-def _cells(line: Line, ours: Line | None) -> tuple[str, ...]:
+def _format_cells(line: Line, ours: Line | None) -> tuple[str, ...]:
     if not line.done:
-        return (status(line.records[0]),)
+        return (describe_status(line.records[0]),)
     peak, made, used = (line.middle(name) for name in ("peak_bytes", "made_seconds", "used"))
     warned = sum(record.get("warned", 0) for record in line.done)
     return (
-        _mean(line.errors.values()),
+        _format_mean(line.errors.values()),
         "" if used is None else f"{used:.0f}",
-        *_both(line, ours, "search_seconds"),
-        *_both(line, ours, "seconds"),
+        *_format_both(line, ours, "search_seconds"),
+        *_format_both(line, ours, "seconds"),
         f"{made:.3g}" if made else "",
         f"{line.middle('extra_seconds'):.2f}",
         f"{(peak or 0) / 2**20:.0f}",
@@ -124,22 +126,22 @@ def _cells(line: Line, ours: Line | None) -> tuple[str, ...]:
     )
 
 
-def _both(line: Line, ours: Line | None, name: str) -> tuple[str, str]:
-    """Return seconds, and their ratio to ours with those of the kernels."""
+def _format_both(line: Line, ours: Line | None, name: str) -> tuple[str, str]:
+    """Return the seconds, and their ratio to ours, both with those of stored kernels."""
     total, own = line.total(name), ours.total(name) if ours else None
     ratio = f"{total / own:.3g}" if total and own else ""
     return f"{line.middle(name):.3g}", ratio
 
 
-def scans_table(records: Iterable[Record]) -> Table:
-    """Return seconds of a scan, and how often a slow twin chose another kernel."""
-    columns = ("kernels", "rows", "seconds", "wall", "most", "scored", "stand-ins s", "MiB", "same")
-    table = new_table("Scans, 3 outputs: seconds a round, and kernels scored exactly", *columns)
+def make_scans_table(records: Iterable[Record]) -> Table:
+    """Return the table of scans: seconds, and how often the slow twin chose the same kernel."""
+    columns = ("kernels", "rows", "seconds", "wall", "most", "scored", "approx. s", "MiB", "same")
+    table = make_table("Scans, 3 outputs: seconds a round, and kernels scored exactly", *columns)
     for record in records:
         name = f"{record['part']} {record['method']}"
         size = (f"{record['kernels']:,}", f"{record['rows']:,}")
         if record["status"] != "ok":
-            table.add_row(name, *size, status(record))
+            table.add_row(name, *size, describe_status(record))
             continue
         same = record["scans"] - record.get("different", 0)
         table.add_row(
@@ -154,11 +156,11 @@ def scans_table(records: Iterable[Record]) -> Table:
     return table
 
 
-def additive_table(records: list[Record]) -> Table:
-    """Return the columns that were found first, and errors, by seed."""
+def make_additive_table(records: list[Record]) -> Table:
+    """Return the table of additive designs: the first columns found and the errors, by seed."""
     title = "Additive designs: 120 columns, three widths each; error in % of the variance"
     seconds = ("gomp s", "boosting s", "splines s")
-    table = new_table(title, "found first", "gomp", "boosting", "splines", *seconds)
+    table = make_table(title, "found first", "gomp", "boosting", "splines", *seconds)
     table.columns[0].header = "seed"
     table.caption_justify = "left"
     table.caption = "All are tuned by the same three folds; seconds are those of search and fit."
@@ -167,7 +169,7 @@ def additive_table(records: list[Record]) -> Table:
     done = [record for record in records if record["status"] == "ok"]
     for record in records:
         if record["status"] != "ok":
-            table.add_row(str(record["draw"]), status(record))
+            table.add_row(str(record["draw"]), describe_status(record))
             continue
         table.add_row(
             str(record["draw"]),
@@ -181,14 +183,14 @@ def additive_table(records: list[Record]) -> Table:
     return table
 
 
-def status(record: Record) -> str:
-    """Return in a few words why there are no figures."""
+def describe_status(record: Record) -> str:
+    """Return in a few words why a record has no figures."""
     if record["status"] == "large":
         return f"kernels of {record['stack_bytes'] / 2**30:.3g} GiB: not run"
-    return terminal.status(record)
+    return terminal.describe_status(record)
 
 
-def _mean(values: Iterable[float]) -> str:
+def _format_mean(values: Iterable[float]) -> str:
     values = list(values)
     text = f"{statistics.mean(values):.2f}"
     if len(values) > 1:
@@ -199,51 +201,53 @@ def _mean(values: Iterable[float]) -> str:
 # --- the bar
 
 
-def checks(found: Found) -> Iterator[Check]:
-    """Check scans, a fit out of 5000 kernels, errors beside others, and additive designs."""
+def check_bar(found: Found) -> Iterator[Check]:
+    """Check scans, a fit with 5000 kernels, errors of all methods, and additive designs."""
     for rule in RULES:
-        yield _scan(rule, _largest(found, "scan", rule))
+        yield _check_scan(rule, _find_largest(found, "scan", rule))
     for rule in RULES:
-        yield _agree(rule, _largest(found, "agree", rule))
-    yield from _fit(_largest(found, "fit", "gomp"))
-    sizes = lines(found)
+        yield _check_agree(rule, _find_largest(found, "agree", rule))
+    yield from _check_fit(_find_largest(found, "fit", "gomp"))
+    sizes = collect_lines(found)
     for peer, ours in PEERS.items():
         sized = {size: group for size, group in sizes.items() if peer in group and ours in group}
         for size, group in sized.items():
-            yield from _beside(peer, ours, size, group)
+            yield from _check_beside(peer, ours, size, group)
         if not sized:
             yield Check("beside", f"{peer}: error", "ours <= theirs")
-    yield from _additive([r for r in _part(found, "additive") if r["status"] == "ok"])
+    yield from _check_additive([r for r in _select_part(found, "additive") if r["status"] == "ok"])
 
 
-def _scan(rule: str, record: Record) -> Check:
+def _check_scan(rule: str, record: Record) -> Check:
     name, asked = f"{rule}: seconds a round", f"< {SCAN_SECONDS:g}"
     if record.get("status") != "ok":
         return Check("scan", name, asked)
     seconds = record["seconds"]
-    found = f"{seconds:.3g} at {_size(record)}"
-    return Check("scan", name, asked, found, _if(record, FULL, seconds < SCAN_SECONDS))
+    found = f"{seconds:.3g} at {_format_size(record)}"
+    return Check("scan", name, asked, found, _decide(record, FULL, seconds < SCAN_SECONDS))
 
 
-def _agree(rule: str, record: Record) -> Check:
+def _check_agree(rule: str, record: Record) -> Check:
     name, asked = f"{rule}: same as a slow twin", f">= {EQUAL * ROUNDS:g} of {ROUNDS} rounds"
     if record.get("status") != "ok":
         return Check("scan", name, asked)
     scans, different = record["scans"], record["different"]
-    found = f"{scans - different} of {scans} at {_size(record)}"
+    found = f"{scans - different} of {scans} at {_format_size(record)}"
     if different:
         found += f"; at most {max(record['short']):.1e} below the best"
-    enough = _if(record, AGREE, scans - different >= EQUAL * scans)
+    enough = _decide(record, AGREE, scans - different >= EQUAL * scans)
     return Check("scan", name, asked, found, enough if scans >= ROUNDS else None)
 
 
-def _fit(record: Record) -> Iterator[Check]:
+def _check_fit(record: Record) -> Iterator[Check]:
     seconds, memory = "12 kernels of 5000: seconds", "12 kernels of 5000: peak"
     asked = (f"< {FIT_SECONDS:g}", f"< {FIT_BYTES / 2**30:g} GiB")
     if record.get("status") == "timeout":
-        # A method stopped before that many seconds has not missed them.
-        late = _if(record, FULL, False) if record["limit"] >= FIT_SECONDS else None
-        yield Check("fit", seconds, asked[0], f"> {record['limit']:g} at {_size(record)}", late)
+        # A method that was stopped earlier than the bound has neither passed nor missed.
+        late = _decide(record, FULL, False) if record["limit"] >= FIT_SECONDS else None
+        yield Check(
+            "fit", seconds, asked[0], f"> {record['limit']:g} at {_format_size(record)}", late
+        )
         yield Check("fit", memory, asked[1])
         return
     if record.get("status") != "ok":
@@ -251,29 +255,29 @@ def _fit(record: Record) -> Iterator[Check]:
         yield Check("fit", memory, asked[1])
         return
     took, peak = record["seconds"], record["peak_bytes"]
-    found = f"{took:.3g} at {_size(record)}, one thread"
-    yield Check("fit", seconds, asked[0], found, _if(record, FULL, took < FIT_SECONDS))
+    found = f"{took:.3g} at {_format_size(record)}, one thread"
+    yield Check("fit", seconds, asked[0], found, _decide(record, FULL, took < FIT_SECONDS))
     found = f"{peak / 2**30:.2f} GiB, the whole process"
-    yield Check("fit", memory, asked[1], found, _if(record, FULL, peak < FIT_BYTES))
+    yield Check("fit", memory, asked[1], found, _decide(record, FULL, peak < FIT_BYTES))
 
 
-def _beside(peer: str, ours: str, size: tuple[int, int], group: Lines) -> Iterator[Check]:
-    """Check errors, both sides tuned by the same folds; seconds are told beside them."""
+def _check_beside(peer: str, ours: str, size: tuple[int, int], group: Lines) -> Iterator[Check]:
+    """Check errors with both sides tuned by the same folds; seconds are added as text."""
     record = {"kernels": size[0], "rows": size[1]}
-    name, asked = f"{peer}, {_size(record)}: error", "ours <= theirs"
+    name, asked = f"{peer}, {_format_size(record)}: error", "ours <= theirs"
     mine, theirs = group[ours], group[peer]
     common = sorted(mine.errors.keys() & theirs.errors.keys())
     if not common:
-        found = "not measured" if theirs.done else status(theirs.records[0])
+        found = "not measured" if theirs.done else describe_status(theirs.records[0])
         yield Check("beside", name, asked, found)
         return
     both = [statistics.mean(line.errors[draw] for draw in common) for line in (mine, theirs)]
     own, total = (line.total("search_seconds") or 0.0 for line in (mine, theirs))
     found = f"{both[0]:.2f} against {both[1]:.2f} %; searches {own:.3g} and {total:.3g} s"
-    yield Check("beside", name, asked, found, _if(record, BESIDE, both[0] <= both[1]))
+    yield Check("beside", name, asked, found, _decide(record, BESIDE, both[0] <= both[1]))
 
 
-def _additive(records: list[Record]) -> Iterator[Check]:
+def _check_additive(records: list[Record]) -> Iterator[Check]:
     names = ("the relevant columns come first", "error below boosting's")
     asked = (f">= {RIGHT} of {SEEDS} seeds", "in all seeds")
     if not records:
@@ -288,17 +292,17 @@ def _additive(records: list[Record]) -> Iterator[Check]:
     ours, theirs = (statistics.mean(r[key] for r in records) for key in ("error", "boosting_error"))
     text = f"{better} of {len(records)}; means {ours:.2f} and {theirs:.2f} %"
     passed = better == len(records)
-    # One that is worse is a miss, however many there are.
+    # A single worse seed is a miss, even if not all seeds were run.
     yield Check("additive", names[1], asked[1], text, passed if enough or not passed else None)
 
 
-def _part(found: Found, part: str) -> Iterator[Record]:
+def _select_part(found: Found, part: str) -> Iterator[Record]:
     return (record for record in found.values() if record["part"] == part)
 
 
-def _largest(found: Found, part: str, method: str) -> Record:
-    """Return the record of the largest size that has figures, else any, else nothing."""
-    some = [record for record in _part(found, part) if record["method"] == method]
+def _find_largest(found: Found, part: str, method: str) -> Record:
+    """Return the record of the largest size with figures, else any record, else an empty one."""
+    some = [record for record in _select_part(found, part) if record["method"] == method]
     return max(
         some,
         key=lambda record: (
@@ -310,10 +314,10 @@ def _largest(found: Found, part: str, method: str) -> Record:
     )
 
 
-def _if(record: Record, size: tuple[int, int], passed: bool) -> bool | None:
-    """Return the verdict, or None where the size is below that of the bar."""
+def _decide(record: Record, size: tuple[int, int], passed: bool) -> bool | None:
+    """Return the verdict, or None if the size is below that of the bar."""
     return passed if record["kernels"] >= size[0] and record["rows"] >= size[1] else None
 
 
-def _size(record: Record) -> str:
+def _format_size(record: Record) -> str:
     return f"{record['kernels']} x {record['rows']}"

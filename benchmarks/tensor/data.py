@@ -1,7 +1,7 @@
 """Data for ``benchmarks.tensor``: splits of wpbc, and a synthetic design.
 
-A split is a random order of the 194 rows: 60 to learn from, 60 to choose by, 74 to test with.
-Columns are standardised by the first 60.
+A split is a random order of the 194 rows: 60 for training, 60 for the choice of parameters, and 74
+for the test. Columns are standardised by the first 60.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.harness.splits import as_stored
-from benchmarks.sparse_mkl.data import design
+from benchmarks.harness.splits import load_stored
+from benchmarks.sparse_mkl.data import draw_design
 
 LEARNED, CHOSEN_BY = 60, 60
-# With the constant these make 33 columns, as wpbc has: 58,905 monomials of degree 4.
+# Like wpbc: 33 columns with the constant, and 58,905 monomials of degree 4.
 COLUMNS = 32
 DATA = ("wpbc", "synthetic")
 
@@ -36,29 +36,29 @@ class Split:
     test: Part
 
 
-def rows_of(data: str) -> Part:
+def load_rows(data: str) -> Part:
     """Return all rows of a dataset, in double precision."""
     if data == "synthetic":
-        return synthetic(194)
-    X, y, _, _ = as_stored(data)
+        return draw_synthetic(194)
+    X, y, _, _ = load_stored(data)
     return Part(np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64))
 
 
-def split(data: str, seed: int) -> Split:
+def make_split(data: str, seed: int) -> Split:
     """Return one random split."""
-    given = rows_of(data)
+    given = load_rows(data)
     order = np.random.default_rng(seed).permutation(len(given.y))
     places = np.split(order, [LEARNED, LEARNED + CHOSEN_BY])
     middle, size = given.X[places[0]].mean(axis=0), given.X[places[0]].std(axis=0)
     return Split(*(Part((given.X[rows] - middle) / size, given.y[rows]) for rows in places))
 
 
-def synthetic(rows: int) -> Part:
-    """Return standard normal columns, eight of which the target is a sum of functions of."""
-    return Part(*design(rows, COLUMNS, seed=0))
+def draw_synthetic(rows: int) -> Part:
+    """Return standard normal columns, and a target that depends on eight of them."""
+    return Part(*draw_design(rows, COLUMNS, seed=0))
 
 
-def centred(y: np.ndarray) -> np.ndarray:
-    """Return targets with mean zero and mean square one."""
+def centre(y: np.ndarray) -> np.ndarray:
+    """Return targets shifted and scaled to mean zero and mean square one."""
     middle = y - y.mean()
     return np.asarray(middle / np.sqrt(np.mean(middle**2)))

@@ -1,8 +1,9 @@
 r"""FISTA on the primal of squared losses with the norm of p = 4/3, on explicit features.
 
 It minimises :math:`\frac\gamma2 \|y - F w\|^2 + \frac34 \|w\|_{4/3}^{4/3}` for one
-:math:`\gamma` after another. A step costs two passes over the features: one for the weights' scores
-and one for the gradient. The gradient's are dual variables too, so that a duality gap takes none.
+:math:`\gamma` after another. A step costs two passes over the features: one for the scores of the
+weights and one for the gradient. The residual in the gradient is also a dual point, so that a
+duality gap takes no pass.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-EVERY = 10  # steps from one look at the gap to the next
+EVERY = 10  # steps between two evaluations of the gap
 
 
 @dataclass(frozen=True)
@@ -27,27 +28,27 @@ class Solved:
 
     @property
     def relative(self) -> float:
-        """The gap in parts of the value."""
+        """The gap relative to the value."""
         return self.gap / self.objective
 
 
 @dataclass(frozen=True)
 class Point:
-    """Weights of all features, and the scores of the rows."""
+    """The weights of all features, and the scores of the rows."""
 
     w: np.ndarray
     scores: np.ndarray
 
     def beyond(self, other: Point, share: float) -> Point:
-        """Return where the way from another point leads to, so much farther on."""
+        """Return the extrapolation from another point through this one, by a share of the step."""
         ahead = self.w - other.w
         ahead *= share
         ahead += self.w
         return Point(ahead, self.scores + share * (self.scores - other.scores))
 
 
-def cube_root(v: np.ndarray, step: float) -> np.ndarray:
-    r"""Return the root of :math:`t^3 + \lambda t = v`; the proximal step to ``v`` is its cube."""
+def solve_cubic(v: np.ndarray, step: float) -> np.ndarray:
+    r"""Return the root of :math:`t^3 + \lambda t = v`; its cube is the proximal step from ``v``."""
     h = math.sqrt(step / 3.0)
     t = v * (0.5 / h**3)
     np.arcsinh(t, out=t)
@@ -59,30 +60,30 @@ def cube_root(v: np.ndarray, step: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Primal:
-    """The problem for one ``gamma``; the step is one over the gradient's Lipschitz constant."""
+    """The problem for one ``gamma``; the step size is the inverse Lipschitz constant."""
 
-    F: np.ndarray  # features, one in each column: one pass over them is quickest so
+    F: np.ndarray  # one feature in each column, for the fastest passes
     y: np.ndarray
     gamma: float
     step: float
 
     def gap(self, new: Point, root: np.ndarray, alpha: np.ndarray, u: np.ndarray) -> Solved:
-        """Return value and gap; ``root`` is that of the weights, and ``u`` the dual's features.
+        """Return value and gap; ``root`` has cube roots of the weights, ``u`` the dual's features.
 
-        Any dual variables are feasible: these are taken by the multiple that leaves the least gap.
+        All dual points are feasible. The point is scaled by the multiple with the smallest gap.
         """
         left, fourth, square = self.y - new.scores, root * root, u * u
         value = 0.5 * self.gamma * float(left @ left) + 0.75 * float(fourth @ fourth)
         norm, size = float(square @ square), float(alpha @ alpha) / self.gamma
         reach = float(self.y @ alpha)
-        t = float(cube_root(np.array([reach / norm]), size / norm)[0])
+        t = float(solve_cubic(np.array([reach / norm]), size / norm)[0])
         dual = 0.25 * norm * t**4 - reach * t + 0.5 * size * t**2
         return Solved(self.gamma, value, value + dual, 0)
 
-    def solved(self, at: Point, lead: Point, tol: float) -> tuple[Point, Solved]:
-        """Take accelerated steps from a point, the first from ``lead``, until the gap is small.
+    def solve(self, at: Point, lead: Point, tol: float) -> tuple[Point, Solved]:
+        """Take accelerated steps from a point until the gap is small; the first is from ``lead``.
 
-        Acceleration starts again where a step goes against the last move.
+        Acceleration restarts if a step goes against the previous one.
         """
         theta, count = 1.0, 0
         while True:
@@ -90,8 +91,8 @@ class Primal:
             u = alpha @ self.F
             root = self.step * u
             root += lead.w
-            root = cube_root(root, self.step)
-            w = root * root * root  # not a power: NumPy's is ten times slower
+            root = solve_cubic(root, self.step)
+            w = root * root * root  # NumPy's power is ten times slower
             new = Point(w, self.F @ w)
             if count % EVERY == 0:
                 found = self.gap(new, root, alpha, u)
@@ -104,13 +105,13 @@ class Primal:
             theta, count = later, count + 1
 
 
-def fista_path(
+def run_fista(
     F: np.ndarray, y: np.ndarray, gammas: Sequence[float], tol: float, *, extrapolate: bool
 ) -> Iterator[Solved]:
-    """Yield what is found for each ``gamma``, each from where the last one ended.
+    """Yield the result for each ``gamma``; each starts from the previous solution.
 
-    With ``extrapolate`` from as far beyond it as that was from the one before, which takes fewer
-    steps where the values of ``gamma`` are close.
+    With ``extrapolate``, each starts from a point as far beyond the previous solution as that is
+    from the one before it. This takes fewer steps if the values of ``gamma`` are close.
     """
     largest = float(np.linalg.eigvalsh(F @ F.T)[-1])
     at = before = Point(np.zeros(F.shape[1]), np.zeros(len(y)))
@@ -118,5 +119,5 @@ def fista_path(
         start = at.beyond(before, 1.0) if extrapolate else at
         problem = Primal(F, y, float(gamma), 1.0 / (float(gamma) * largest))
         before = at
-        at, found = problem.solved(at, start, tol)
+        at, found = problem.solve(at, start, tol)
         yield found

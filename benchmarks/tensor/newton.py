@@ -1,4 +1,4 @@
-r"""A textbook Newton method on the same dual: damped steps in NumPy, warm starts along the path.
+r"""A textbook Newton method on the same dual: damped steps in NumPy with warm starts.
 
 It minimises :math:`\frac14 \alpha^\top V(\alpha) \alpha - y^\top \alpha + \frac1{2\gamma}
 \|\alpha\|^2` for one :math:`\gamma` after another. The gradient is :math:`g = V \alpha - y + \alpha
@@ -15,25 +15,25 @@ from benchmarks.tensor.fista import Solved
 
 Matrix = Callable[[np.ndarray], np.ndarray]
 
-ARMIJO = 1e-4  # share of the promised decrease that a step must reach
+ARMIJO = 1e-4  # share of the predicted decrease that a step must reach
 SHORTEST = 1e-10  # step length at which the line search gives up
 MOST_STEPS = 200  # for one gamma
 
 
-def of_features(F: np.ndarray) -> Matrix:
+def apply_features(F: np.ndarray) -> Matrix:
     """Return the function that computes ``V(alpha)`` from features, one in each column."""
     return lambda alpha: np.asarray((F * (alpha @ F) ** 2) @ F.T)
 
 
-def of_tensor(K: np.ndarray) -> Matrix:
+def apply_tensor(K: np.ndarray) -> Matrix:
     """Return the function that computes ``V(alpha)`` from the kernel of pairs of rows."""
     return lambda alpha: (K @ np.outer(alpha, alpha).ravel()).reshape(len(alpha), len(alpha))
 
 
-def newton_path(
+def run_newton(
     matrix: Matrix, y: np.ndarray, gammas: Sequence[float], tol: float
 ) -> Iterator[Solved]:
-    """Yield what is found for each ``gamma``; each starts from the solution of the previous one."""
+    """Yield the result for each ``gamma``; each starts from the previous solution."""
 
     def value(alpha: np.ndarray, V: np.ndarray, gamma: float) -> float:
         return float(0.25 * alpha @ V @ alpha - y @ alpha + 0.5 / gamma * alpha @ alpha)

@@ -1,4 +1,4 @@
-"""LightGBM and XGBoost as ``benchmarks.trees`` needs them: settings, rounds, costs, lean calls."""
+"""LightGBM and XGBoost for ``benchmarks.trees``: settings, rounds, costs and lean calls."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Booster:
 
     peer: ClassVar[Boosted]
     grid: ClassVar[Sequence[Mapping[str, Any]]]
-    # Boosting rounds at which errors are taken: the first rounds of a fit are a shorter fit.
+    # Numbers of rounds at which errors are measured; the first rounds of a fit are a shorter fit.
     rounds: ClassVar[Sequence[int]] = (*range(1, 21), 25, 30, 40, 50, 65, 80, 100, 150)
 
     def fit(self, X: np.ndarray, y: np.ndarray, settings: Mapping[str, Any], rounds: int) -> Any:
-        """Fit so many rounds."""
+        """Fit a number of rounds."""
         return self.peer.model(**settings, n_estimators=rounds).fit(X, y)
 
     def order(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return all columns, those of the largest gain by a fit with the defaults first."""
+        """Return all columns, the largest gain in a fit with the defaults first."""
         return self.peer.order(X, y)
 
     def predict(self, model: Any, X: np.ndarray, rounds: int) -> np.ndarray:
@@ -35,23 +35,24 @@ class Booster:
         raise NotImplementedError
 
     def lean(self, model: Any) -> Callable[[np.ndarray], Any]:
-        """Return the quickest call that predicts the labels of rows."""
+        """Return the fastest function that predicts labels of rows."""
         raise NotImplementedError
 
     def leaves(self, model: Any, X: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return the leaf of each row in each tree, and by tree the depth of each leaf."""
+        """Return the leaf of each row in each tree, and the depths of the leaves by tree."""
         raise NotImplementedError
 
     def costs(self, model: Any, X: np.ndarray) -> np.ndarray:
         """Return operations per row by number of rounds.
 
-        A comparison for every inner node that a row passes, and an addition for every tree.
+        There is a comparison for every inner node that a row passes, and an addition for every
+        tree.
         """
         reached, depths = self.leaves(model, X[:1000])
         each = [depth[leaves].mean() + 1 for depth, leaves in zip(depths, reached.T, strict=True)]
         classes = int(model.n_classes_)
         spent = np.cumsum(each).reshape(-1, classes if classes > 2 else 1)[:, -1]
-        # A fit ends early where no split is left: more rounds are then the same model.
+        # A fit ends early if no split is left; the model then stays the same in later rounds.
         return np.pad(spent, (0, model.n_estimators - len(spent)), mode="edge")
 
 
@@ -79,7 +80,7 @@ class _LightGBM(Booster):
             lines = dict(line.split("=", 1) for line in part.splitlines() if "=" in line)
             children = (lines.get(f"{side}_child", "") for side in ("left", "right"))
             sides = [[int(child) for child in text.split()] for text in children]
-            depths.append(leaf_depths(*sides))
+            depths.append(compute_leaf_depths(*sides))
         return model.predict(X, pred_leaf=True), depths
 
 
@@ -108,15 +109,17 @@ class _XGBoost(Booster):
 
         booster = model.get_booster()
         stored = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]
-        depths = [node_depths(t["left_children"], t["right_children"]) for t in stored["trees"]]
+        depths = [
+            compute_node_depths(t["left_children"], t["right_children"]) for t in stored["trees"]
+        ]
         return booster.predict(DMatrix(X), pred_leaf=True).reshape(len(X), -1).astype(int), depths
 
 
 BOOSTERS: dict[str, Booster] = {"lightgbm": _LightGBM(), "xgboost": _XGBoost()}
 
 
-def leaf_depths(left: Sequence[int], right: Sequence[int]) -> np.ndarray:
-    """Return the depth of each leaf: a negative child is leaf ``-1 - child``, others are nodes.
+def compute_leaf_depths(left: Sequence[int], right: Sequence[int]) -> np.ndarray:
+    """Return the depth of each leaf; a negative child is leaf ``-1 - child``, others are nodes.
 
     Nodes come before their children. A tree without nodes is one leaf, of depth 0.
     """
@@ -130,7 +133,7 @@ def leaf_depths(left: Sequence[int], right: Sequence[int]) -> np.ndarray:
     return np.asarray(leaves)
 
 
-def node_depths(left: Iterable[int], right: Iterable[int]) -> np.ndarray:
+def compute_node_depths(left: Iterable[int], right: Iterable[int]) -> np.ndarray:
     """Return the depth of each node; a leaf has children of -1. Nodes precede their children."""
     pairs = list(zip(left, right, strict=True))
     depths = [0] * len(pairs)

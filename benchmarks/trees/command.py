@@ -14,7 +14,7 @@ from rich.table import Table
 
 from benchmarks.harness import terminal
 from benchmarks.harness.bar import Check
-from benchmarks.harness.commands import names, run_command, verdict
+from benchmarks.harness.commands import parse_names, report_bar, run_command
 from benchmarks.harness.jobs import Store, run_module
 from benchmarks.trees import child
 from benchmarks.trees.boosters import BOOSTERS
@@ -24,7 +24,7 @@ INPUTS = (10, 20)
 WITHIN = 0.5  # points of test error above the better of the two
 ONE_ROW = 20e-6
 SMALL = 40  # stumps of the model whose predictions are timed
-METHODS = (*child.POOLS, *BOOSTERS)  # ours first: they say what small trees may cost
+METHODS = (*child.POOLS, *BOOSTERS)  # ours first, because they set the budgets
 TIMES = (
     ("one", "one row, lean us", 1e6),
     ("one_predict", "one row, predict us", 1e6),
@@ -36,8 +36,13 @@ TIMES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``python -m benchmarks trees``."""
     add = parser.add_argument
-    add("--data", type=names, default=DATA, help="datasets, separated by commas (default: all)")
-    add("--inputs", type=_counts, default=INPUTS, help="numbers of inputs (default: 10,20)")
+    add(
+        "--data",
+        type=parse_names,
+        default=DATA,
+        help="datasets, separated by commas (default: all)",
+    )
+    add("--inputs", type=_parse_counts, default=INPUTS, help="numbers of inputs (default: 10,20)")
     add("--no-predict", action="store_true", help="time no predictions")
     add("--json", type=Path, help="write results here as they come")
     add("--resume", action="store_true", help="keep the results already in --json")
@@ -47,20 +52,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, console: Console | None = None) -> int:
     """Run all methods; returns 1 when ``--check`` found a miss, 130 when interrupted."""
-    console = console or terminal.console()
+    console = console or terminal.make_console()
     return run_command(args, console, run, report)
 
 
 def report(store: Store, console: Console) -> bool:
-    """Print all tables, keep the summary; whether a measured figure misses the bar."""
+    """Print all tables and store the summary; return whether a figure misses the bar."""
     found = store.content.get("trees", {})
-    for table in tables(found):
+    for table in make_tables(found):
         console.print(table)
-    return verdict(list(checks(found)), store, console)
+    return report_bar(list(check_bar(found)), store, console)
 
 
 def run(args: argparse.Namespace, store: Store, console: Console) -> None:
-    """Measure what is not in the store."""
+    """Measure the orders that are not in the store."""
     orders = [
         {"data": data, "inputs": inputs, "method": method}
         for data in args.data
@@ -74,21 +79,21 @@ def run(args: argparse.Namespace, store: Store, console: Console) -> None:
         if key in found:
             continue
         if order["method"] in BOOSTERS:
-            order = order | {"budgets": budgets(found, key.rsplit("/", 1)[0])}
+            order = order | {"budgets": find_budgets(found, key.rsplit("/", 1)[0])}
         made = run_module(["benchmarks.trees.child", json.dumps(order)])
         store.put("trees", found | {key: made})
-        console.print(f"{key:<32} {_words(made)}", highlight=False)
+        console.print(f"{key:<32} {_describe(made)}", highlight=False)
 
 
-def _words(made: Mapping[str, Any]) -> str:
+def _describe(made: Mapping[str, Any]) -> str:
     if "final" not in made:
         return ""
     cost, error, _ = made["final"]
     return f"{error:5.2f} %  {cost:7.0f} operations  {made['seconds']:.3g} s"
 
 
-def budgets(found: Mapping[str, Any], place: str) -> dict[str, float]:
-    """Return the operations of our models, which small trees may not pass."""
+def find_budgets(found: Mapping[str, Any], place: str) -> dict[str, float]:
+    """Return the operations of our models, the budgets of small trees."""
     return {
         name: found[f"{place}/{name}"]["final"][0]
         for name in child.POOLS
@@ -96,12 +101,12 @@ def budgets(found: Mapping[str, Any], place: str) -> dict[str, float]:
     }
 
 
-def best_peer(
+def find_best_peer(
     found: Mapping[str, Any], place: str, pool: str | None = None
 ) -> tuple[float, str] | None:
-    """Return the lower error of the two, and its name.
+    """Return the lower error of the two libraries, and its name.
 
-    Of the best models, or, given a ``pool``, of those fitted to cost no more than our model of it.
+    With ``pool``, compare small trees that cost no more than our model with this pool.
     """
     errors = []
     for name in BOOSTERS:
@@ -112,28 +117,28 @@ def best_peer(
     return min(errors, default=None)
 
 
-def tables(found: Mapping[str, Any]) -> Iterator[Table]:
+def make_tables(found: Mapping[str, Any]) -> Iterator[Table]:
     """Yield the errors of all methods, and the times of predictions."""
     places = list(dict.fromkeys(key.rsplit("/", 1)[0] for key in found))
-    table = _table("Errors", "data", "inputs", "method", "stumps, rounds", "test error %")
+    table = _make_table("Errors", "data", "inputs", "method", "stumps, rounds", "test error %")
     for column in ("operations", "small trees %", "fit s", "search s", "fit ratio"):
         table.add_column(column, justify="right", no_wrap=True)
     for place in (place for place in places if not place.endswith("/0")):
         for method in (method for method in METHODS if f"{place}/{method}" in found):
-            cells = _cells(found, place, method)
+            cells = _format_cells(found, place, method)
             table.add_row(*place.split("/"), method, *cells, end_section=method == METHODS[-1])
     yield table
     for key, record in found.items():
         if key.endswith("/predict"):
-            yield _times(key.split("/")[0], record)
+            yield _make_times_table(key.split("/")[0], record)
 
 
-def _cells(found: Mapping[str, Any], place: str, method: str) -> tuple[str, ...]:
+def _format_cells(found: Mapping[str, Any], place: str, method: str) -> tuple[str, ...]:
     record = found[f"{place}/{method}"]
     cost, error, size = record["final"]
     small, ratios = "", list[str]()
     if method in child.POOLS:
-        peer = best_peer(found, place, method)
+        peer = find_best_peer(found, place, method)
         small = "none" if peer is None else f"{peer[0]:.2f} {peer[1]}"
         peers = (found[f"{place}/{name}"] for name in BOOSTERS if f"{place}/{name}" in found)
         ratios = [f"{record['seconds'] / peer['seconds']:.2g}" for peer in peers]
@@ -148,10 +153,10 @@ def _cells(found: Mapping[str, Any], place: str, method: str) -> tuple[str, ...]
     )
 
 
-def _times(data: str, record: Mapping[str, Any]) -> Table:
+def _make_times_table(data: str, record: Mapping[str, Any]) -> Table:
     title = f"Predictions on {data}: {SMALL} stumps, and tuned trees as good on rows held out"
     columns = [part for _, label, _ in TIMES for part in (label, "x")]
-    table = _table(title, "method", "test error %", *columns)
+    table = _make_table(title, "method", "test error %", *columns)
     ours = record["mixnorm"]
     for name in (name for name in record if name != "memory"):
         each, cells = record[name], []
@@ -161,7 +166,7 @@ def _times(data: str, record: Mapping[str, Any]) -> Table:
     return table
 
 
-def checks(found: Mapping[str, Any]) -> Iterator[Check]:
+def check_bar(found: Mapping[str, Any]) -> Iterator[Check]:
     """Check errors at equal inputs and at equal cost, and the time of one prediction."""
     for place in dict.fromkeys(key.rsplit("/", 1)[0] for key in found):
         ours = {
@@ -169,13 +174,13 @@ def checks(found: Mapping[str, Any]) -> Iterator[Check]:
             for name in child.POOLS
             if f"{place}/{name}" in found
         }
-        peer = best_peer(found, place)
+        peer = find_best_peer(found, place)
         if ours and peer is not None:
             name, (_, error, _) = min(ours.items(), key=lambda pair: pair[1][1])
             most, text = peer[0] + WITHIN, f"{error:.2f} % ({name})"
             yield Check(place, "error of 300 stumps", f"<= {most:.2f} %", text, error <= most)
         for name, (cost, error, count) in ours.items():
-            theirs = best_peer(found, place, name)
+            theirs = find_best_peer(found, place, name)
             asked = "none so cheap" if theirs is None else f"< {theirs[0]:.2f} % ({theirs[1]})"
             passed = theirs is None or error < theirs[0]
             label = f"{count} {name}, {cost:.0f} operations"
@@ -187,7 +192,7 @@ def checks(found: Mapping[str, Any]) -> Iterator[Check]:
             yield Check(key, f"one row, {SMALL} stumps", "< 20 us", text, one < ONE_ROW)
 
 
-def _table(title: str, *columns: str) -> Table:
+def _make_table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for column in columns:
         words = column in ("data", "method")
@@ -195,5 +200,5 @@ def _table(title: str, *columns: str) -> Table:
     return table
 
 
-def _counts(text: str) -> tuple[int, ...]:
+def _parse_counts(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(","))

@@ -1,4 +1,4 @@
-"""Compare tricks with what could replace them."""
+"""Compare tricks with simpler replacements."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _PASS = "import sys; from benchmarks.tricks.command import print_pass; print_pas
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what can be chosen."""
+    """Add this benchmark's options."""
     parser.add_argument("--repeats", type=int, default=5)
 
 
 def main(args: argparse.Namespace) -> int:
     """Print one line per comparison: milliseconds with and without the trick, and their ratio."""
     print(f"{'':<40}{'with':>10}{'without':>10}{'ratio':>8}")
-    _powers(args.repeats)
+    _compare_powers(args.repeats)
     return 0
 
 
@@ -42,40 +42,42 @@ def _time_call(function: Callable[[], object]) -> float:
     return 1e3 * (time.process_time() - start)
 
 
-def _library_powers(values, exponent, out, held, other, count):
-    """The plain twin of ``raise_to``."""
+def _compute_powers(values, exponent, out, held, other, count):
+    """Compute powers by the C library, as a plain twin of ``raise_to``."""
     for j in range(count):
         out[j] = math.pow(values[j], exponent) if values[j] > 0.0 else 0.0
 
 
-def _powers(repeats: int) -> None:
+def _compare_powers(repeats: int) -> None:
     from numba import njit
 
     from mixnorm.engines.mirror.vectors_jit import plain, raise_to
 
-    twin = plain(_library_powers)
+    twin = plain(_compute_powers)
 
-    def repeated(raised):
+    def repeat(raise_values):
         @njit
         def run(values, out, held, other):
             for _ in range(200_000 // len(values)):
-                raised(values, 1.65, out, held, other, len(values))
+                raise_values(values, 1.65, out, held, other, len(values))
 
         return run
 
-    functions = repeated(raise_to), repeated(twin)
+    functions = repeat(raise_to), repeat(twin)
     for size in (10, 100, 1000):
         arrays = np.random.default_rng(0).random((4, size))
         calls = [lambda f=f, a=arrays: _time_call(lambda: f(*a)) for f in functions]
         pairs = [(calls[0](), calls[1]()) for _ in range(repeats + 1)]
         _report(f"200,000 powers, {size} at a time", pairs[1:])
     with tempfile.TemporaryDirectory() as folder:
-        pairs = [(_passes(folder, "1"), _passes(folder, "0")) for _ in range(repeats)]
+        pairs = [
+            (_compare_passes(folder, "1"), _compare_passes(folder, "0")) for _ in range(repeats)
+        ]
     for k, name in enumerate(_NORMS):
         _report(f"2,000 rows of 784, {name}", [(one[k], other[k]) for one, other in pairs])
 
 
-def _passes(folder: str, trick: str) -> list[float]:
+def _compare_passes(folder: str, trick: str) -> list[float]:
     """Return what :func:`print_pass` prints in a process of its own."""
     environment = dict(os.environ, NUMBA_CACHE_DIR=f"{folder}/{trick}")
     command = [sys.executable, "-c", _PASS, trick]
@@ -84,14 +86,14 @@ def _passes(folder: str, trick: str) -> list[float]:
 
 
 def print_pass(trick: str) -> None:
-    """Print the milliseconds of passes over rows, with ``raise_to`` or, for 0, its twin."""
+    """Print the milliseconds of passes over rows, with ``raise_to`` or (for 0) its twin."""
     from mixnorm import MirrorDescentClassifier
     from mixnorm.engines.mirror import sums_jit
     from mixnorm.engines.mirror.vectors_jit import plain
     from mixnorm.norms import MixedNorm
 
     if trick == "0":
-        sums_jit.raise_to = plain(_library_powers)
+        sums_jit.raise_to = plain(_compute_powers)
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((2000, 784)), rng.integers(0, 10, 2000)
     for inner, outer in _NORMS.values():

@@ -27,6 +27,7 @@ def name_argument(check: Callable[..., Any], name: str) -> Callable[..., Any]:
             try:
                 return check(*args, **options)
             except (TypeError, ValueError) as error:
+                # NumPy says which entry it cannot read, but not of which argument.
                 lines = str(error).splitlines() or [type(error).__name__]
                 if _NAMES_DATA.search(lines[0]):
                     raise

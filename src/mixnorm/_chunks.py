@@ -34,11 +34,14 @@ def run_loop(loop: Callable[..., object], *arguments: object, items: int, operat
     size = chunk_size(items, operations)
     threads = _n_threads() if items * operations >= _OPERATIONS_FOR_THREADS else 1
     if threads > 1:
+        # Rounded up, so that there are at most so many parts.
         size = min(size, -(-items // (threads * _PARTS_PER_THREAD)))
     if size == items:
         loop(*arguments, 0, items)
         return
     parts = list(blocks(items, size))
+    # One iterator for all threads: each takes the next part when it is done with its last. ``next``
+    # of a list iterator is one step for Python, so that no lock is needed.
     waiting, stopped = iter(parts), Event()
 
     def work() -> None:
@@ -53,6 +56,7 @@ def run_loop(loop: Callable[..., object], *arguments: object, items: int, operat
 
     helpers = [_executor().submit(work) for _ in range(min(threads, len(parts)) - 1)]
     try:
+        # The calling thread works too: it gets the interrupt.
         work()
     finally:
         for helper in helpers:

@@ -29,9 +29,12 @@ def find_distinct_rows(tables: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     tables = [table.tocsr() if is_sparse(table) else table for table in tables]
     keys = np.zeros(tables[0].shape[0], dtype=np.uint64)
     for number, table in enumerate(tables):
+        # Sums of 64-bit hashes wrap around, as they should.
         keys += _hash_rows(table, number)
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     rank = np.zeros(len(first), dtype=np.intp)
+    # Rows are ranked by their values, not by their hashes, so that the order does not depend on
+    # units: a factor changes every hash and no order.
     for column in _columns([table[first] for table in tables]):
         if column.min() == column.max():
             continue
@@ -55,6 +58,8 @@ def draw_rows(weight: np.ndarray, size: int, generator: np.random.Generator) -> 
     >>> draw_rows(np.array([1e-9, 1.0, 1.0]), 2, np.random.default_rng(0))
     array([1, 2])
     """
+    # The first clock to ring is that of row i with probability w_i / sum(w); logarithms keep the
+    # order.
     rings = np.log(generator.exponential(size=len(weight))) - np.log(weight)
     return np.sort(np.argsort(rings, kind="stable")[:size])
 
@@ -73,8 +78,11 @@ def _columns(tables: Sequence[Any]) -> Iterator[np.ndarray]:
 
 def _hash_rows(table: Any, seed: int) -> np.ndarray:
     """Return a hash of each row: equal rows have equal hashes, others almost surely not."""
+    # An odd factor for each column is invertible modulo 2^64, so that no bit is lost.
     odd = 1 + 2 * np.random.default_rng(seed).integers(2**63, size=table.shape[1], dtype=np.uint64)
     if is_sparse(table):
+        # Differences of a running sum are the sums of rows. It wraps around, and so does the
+        # difference.
         ends = np.zeros(len(table.data) + 1, dtype=np.uint64)
         np.cumsum(_mix_bits(table.data) * odd[table.indices], out=ends[1:])
         return np.asarray(ends[table.indptr[1:]] - ends[table.indptr[:-1]])

@@ -43,6 +43,7 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with _create(part, path) as file:
             yield file
             file.flush()
+            # Without it a power failure could leave an empty file under the new name.
             os.fsync(file.fileno())
         if place.exists():
             part.chmod(place.stat().st_mode & 0o777)

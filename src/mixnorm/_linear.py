@@ -41,6 +41,7 @@ def linear_scores(X: Any, weights: np.ndarray, intercept: np.ndarray) -> np.ndar
     >>> linear_scores(X, np.array([[1.1], [1.1]]), np.array([-2.2e15]))
     array([[2.37763568]])
     """
+    # The plain product first: cancellation is rare, and testing for it costs a few rows.
     scores = np.asarray(X @ weights + intercept)
     if scores.size == 0:
         return scores
@@ -92,6 +93,7 @@ def _score_precisely(X: Any, weights: np.ndarray, intercept: np.ndarray) -> np.n
         weight = weights[j].astype(np.float64)
         # A power of two brings the column into [-1, 1]: halves of the largest floats overflow.
         power = int(np.frexp(np.max(np.abs(column), initial=0.0))[1])
+        # The powers of two cancel in the product.
         product, error = _multiply(np.ldexp(column, -power), np.ldexp(weight, power))
         total, lost = _add(total, product)
         rest += error + lost
@@ -101,6 +103,7 @@ def _score_precisely(X: Any, weights: np.ndarray, intercept: np.ndarray) -> np.n
 def _add(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the rounded sum and its rounding error."""
     total = a + b
+    # Knuth's two-sum: exact whatever the order of magnitude of the two.
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
@@ -109,6 +112,7 @@ def _multiply(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the rounded product and its rounding error."""
     product = a * b
     (high, low), (top, bottom) = _split(a), _split(b)
+    # Dekker's product: all four partial products of halves are exact.
     return product, ((high * top - product) + high * bottom + low * top) + low * bottom
 
 

@@ -34,6 +34,7 @@ class Parameters:
         """Set fields by name, parts by position, and nested ones as ``outer__inner``."""
         own = self.get_params(deep=False)
         # Fields come first, then parts, then parameters inside either.
+        # A new object and its parameters may be set in one call: the object must come first.
         for name in sorted(params, key=lambda name: ("__" in name, name not in own)):
             head, _, tail = name.partition("__")
             value = self._find(head)

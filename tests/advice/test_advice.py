@@ -3,6 +3,7 @@
 import inspect
 import json
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ one_cut = pytest.mark.usefixtures("_one_cut")
 @pytest.fixture
 def _one_cut(monkeypatch):
     """Cut few rows into folds once, where the reliability of the choice is not the point."""
-    monkeypatch.setattr(compare, "_MOST_CUTS", 1)
+    monkeypatch.setattr(compare, "_COMPARISON", compare.ComparisonSettings(most_cuts=1))
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +39,7 @@ def design(name, seed=0):
     return DESIGNS[name](np.random.default_rng(seed))
 
 
+@one_cut
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [
@@ -315,7 +317,8 @@ def test_words_and_table_agree(iris):
 
 
 @one_cut
-def test_command(tmp_path, capsys):
+def test_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("mixnorm.advice.advise", partial(advise, n_alphas=5, cv=3))
     frame = load_iris(as_frame=True)
     table = frame.data.assign(kind=[f"kind {label}" for label in frame.target])
     place = tmp_path / "iris.csv"

@@ -13,6 +13,7 @@ from rich.console import Console
 pytest.importorskip("resource", reason="CPU seconds need a POSIX system")
 
 from benchmarks.cli import command
+from mixnorm.cli import main
 
 
 @pytest.fixture
@@ -30,9 +31,18 @@ def python(code):
     return [sys.executable, "-c", code]
 
 
+def run_here(commands, capsys):
+    """Return the error that a line of ours prints, without the processes of ``measure``."""
+    for words in commands:
+        assert words[:3] == [sys.executable, "-m", "mixnorm"]
+        capsys.readouterr()
+        assert main(words[3:]) == 0
+    return command.find_error(capsys.readouterr().out)
+
+
 class TestLines:
     def test_both_sides_read_fit_write_and_score(self, places):
-        found = dict(command.lines(places, only_ours=False))
+        found = dict(command.list_lines(places, only_ours=False))
         fit, predict = found[command.WHOLE]
         assert fit[fit.index("fit") + 1] == places["train"]
         assert predict[predict.index("predict") + 1 :][:2] == [places["model"], places["test"]]
@@ -41,29 +51,28 @@ class TestLines:
             (script,) = found[name]
             for role in ("train", "test", "predictions", "script_model"):
                 assert places[role] in script[-1]
-        assert all(name.startswith("mixnorm") for name, _ in command.lines(places, only_ours=True))
+        assert all(
+            name.startswith("mixnorm") for name, _ in command.list_lines(places, only_ours=True)
+        )
 
     @pytest.mark.parametrize("name", ["pandas + SelectKBest", "pandas + RFE"])
     def test_script(self, places, name, monkeypatch):
         monkeypatch.setattr(command, "SIZE", 3)
-        row = command.measure(name, dict(command.lines(places, only_ours=False))[name], 1, 120)
+        row = command.measure(name, dict(command.list_lines(places, only_ours=False))[name], 1, 120)
         test = pd.read_csv(places["test"])["label"]
         guess = pd.read_csv(places["predictions"])["prediction"]
         assert row["error"] == pytest.approx(100 * float((guess != test).mean()))
         assert 0 < row["error"] < 50
 
-    def test_our_line(self, places, monkeypatch):
+    def test_our_line(self, places, monkeypatch, capsys):
         monkeypatch.setattr(command, "SIZE", 3)
-        row = command.measure(
-            command.WHOLE, dict(command.lines(places, only_ours=True))[command.WHOLE], 1, 120
-        )
+        row = run_here(dict(command.list_lines(places, only_ours=True))[command.WHOLE], capsys)
         test = pd.read_csv(places["test"])["label"]
         guess = pd.read_csv(places["predictions"]).iloc[:, 0]
         assert row["error"] == pytest.approx(100 * float((guess != test).mean()))
 
-    def test_stream(self, places):
-        (stream,) = dict(command.lines(places, only_ours=True))["mixnorm stream"]
-        row = command.measure("stream", [stream], 1, 300)
+    def test_stream(self, places, capsys):
+        row = run_here(dict(command.list_lines(places, only_ours=True))["mixnorm stream"], capsys)
         assert 0 < row["error"] < 100
 
 
@@ -86,8 +95,8 @@ class TestMeasure:
         assert command.describe(row) == "> 0.2 s"
 
     def test_error_in(self):
-        assert command.error_in(json.dumps({"error": 0.1})) == {"error": 10.0}
-        assert command.error_in("no number") == command.error_in("{}") == {}
+        assert command.find_error(json.dumps({"error": 0.1})) == {"error": 10.0}
+        assert command.find_error("no number") == command.find_error("{}") == {}
 
 
 def test_table():
@@ -101,7 +110,7 @@ def test_table():
         {"name": "pandas + SelectKBest", "failed": ["no"]},
     ]
     console = Console(width=200, record=True, file=io.StringIO())
-    console.print(command.table(rows, {row["name"]: row for row in rows}))
+    console.print(command.make_table(rows, {row["name"]: row for row in rows}))
     text = console.export_text()
     assert "3.0 x" in text
     assert "2.5 x" in text

@@ -10,7 +10,7 @@ from benchmarks.harness import drawn_tables
 
 
 def test_penguins_are_drawn_as_told():
-    table = drawn_tables.penguins(0)
+    table = drawn_tables.draw_penguins(0)
     assert [len(column) for column in table.values()] == [344] * 14
     male = table["sex"] == "male"
     for name in drawn_tables.MEASURED:
@@ -43,4 +43,4 @@ def record(chosen, baseline):
 def test_checks(records, passed):
     found = {f"penguins/{seed}": one for seed, one in enumerate(records)}
     found["iris/paths"] = {"status": "ok"}
-    assert [check.passed for check in penguins.checks(found)] == passed
+    assert [check.passed for check in penguins.check_bar(found)] == passed

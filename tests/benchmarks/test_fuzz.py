@@ -27,7 +27,7 @@ def quiet():
 @pytest.mark.parametrize(
     "given",
     [
-        ("--inputs", "250", "--processes", "1"),
+        ("--first", "34", "--inputs", "176", "--processes", "1"),  # none takes a second
         pytest.param(("--inputs", "100000", "--seconds", "60"), marks=pytest.mark.slow),
     ],
     ids=["some inputs", "a minute"],
@@ -107,7 +107,7 @@ def test_a_process_that_dies_costs_one_input(monkeypatch):
             yield {"number": number, "seconds": 0.1, "subject": "a", "kind": "right"}, None
         yield {"errors": ""}, 0
 
-    monkeypatch.setattr(command, "_process", process)
+    monkeypatch.setattr(command, "_run_process", process)
     records = list(command.try_inputs(0, [1, 2, 3], ()))
     assert [record["number"] for record in records] == [1, 2, 3]
     assert [record["kind"] for record in records] == ["right", "failed", "right"]

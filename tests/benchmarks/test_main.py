@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import __file__ as place
-from benchmarks.__main__ import main, packages
+from benchmarks.__main__ import find_packages, main
 
 FOLDERS = sorted(path.parent for path in Path(place).parent.glob("*/__init__.py"))
 
 
 def test_every_folder_is_a_command():
     names = {folder.name.replace("_", "-") for folder in FOLDERS}
-    assert set(packages()) == names - {"harness"}
+    assert set(find_packages()) == names - {"harness"}
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -22,7 +22,7 @@ def test_packages_import_nothing(folder):
     assert isinstance(only, ast.Expr)
 
 
-@pytest.mark.parametrize("name", packages())
+@pytest.mark.parametrize("name", find_packages())
 def test_help(name, capsys):
     with pytest.raises(SystemExit) as ended:
         main([name, "--help"])

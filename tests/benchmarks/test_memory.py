@@ -52,8 +52,8 @@ class TestData:
     def test_bytes(self):
         X = sparse.csr_array(np.eye(4, dtype=np.float32))
         expected = 4 * 4 + X.indices.nbytes + X.indptr.nbytes
-        assert child.matrix_bytes(X) == expected
-        assert child.matrix_bytes(np.ones((3, 2))) == 48
+        assert child.count_bytes(X) == expected
+        assert child.count_bytes(np.ones((3, 2))) == 48
 
 
 class TestMeasure:
@@ -141,7 +141,7 @@ class TestCommand:
             | {"x_bytes": 4 * 2**20, "peak_bytes": 2**20},
         }
         console = Console(width=200, record=True, file=io.StringIO())
-        console.print(command.table(records))
+        console.print(command.make_table(records))
         text = console.export_text()
         assert "0.25" in text
         assert "failed" in text

@@ -12,11 +12,12 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from rich.console import Console
+from sklearn.svm import SVC
 
 pytest.importorskip("resource", reason="CPU seconds need a POSIX system")
 
 from benchmarks.harness.jobs import ROOT
-from benchmarks.harness.limit import OutOfTime, limited
+from benchmarks.harness.limit import OutOfTime, limit_seconds
 from benchmarks.mkl import child, command
 from benchmarks.mkl import data as mkl_data
 from benchmarks.mkl.data import WIDTHS, Kernels, Rows
@@ -26,49 +27,52 @@ from benchmarks.mkl.methods import (
     FOLDS,
     METHODS,
     RIDGES,
+    C,
     Inputs,
     Method,
     Outcome,
-    folds,
+    make_folds,
 )
-from benchmarks.mkl.report import checks, in_stacks, tables
+from benchmarks.mkl.report import check_bar, count_stacks, make_tables
 
 
 def made(n=45, n_test=12, classes=3):
     rng = np.random.default_rng(0)
     y = np.arange(n + n_test) % classes
     X = rng.standard_normal((n + n_test, 4)) + 3 * np.eye(classes, 4)[y]
-    return mkl_data.scaled(Rows(X[:n], y[:n], X[n:], y[n:]))
+    return mkl_data.scale_rows(Rows(X[:n], y[:n], X[n:], y[n:]))
 
 
 @pytest.fixture
 def kernels():
-    return mkl_data.kernels(made())
+    return mkl_data.compute_kernels(made())
 
 
 class TestData:
     def test_split(self, monkeypatch):
         X, y = np.arange(40.0).reshape(20, 2), np.repeat([3, 7], 10)
-        monkeypatch.setattr(mkl_data, "as_stored", lambda name: (X, y, X[:5], y[:5]))
-        found = mkl_data.split("any", seed=1)
+        monkeypatch.setattr(mkl_data, "load_stored", lambda name: (X, y, X[:5], y[:5]))
+        found = mkl_data.make_split("any", seed=1)
         order = np.random.default_rng(1).permutation(25)
         labels = np.concatenate([y, y[:5]])[order]
         np.testing.assert_array_equal(np.concatenate([found.y, found.y_test]), labels == 7)
         assert len(found.y) == 20
         assert (found.X.min(axis=0) == -1).all()
         assert (found.X.max(axis=0) == 1).all()
-        few = mkl_data.split("any", seed=1, rows=10)
+        few = mkl_data.make_split("any", seed=1, rows=10)
         np.testing.assert_array_equal(np.concatenate([few.y, few.y_test]), labels[:10] == 7)
         assert len(few.y) == 8
 
     def test_dna_stays_as_it_is(self, monkeypatch):
         X = np.random.default_rng(0).integers(0, 2, size=(20, 3))
-        monkeypatch.setattr(mkl_data, "as_stored", lambda name: (X, np.arange(20) % 2, None, None))
-        assert set(np.unique(mkl_data.split("dna").X)) == {0.0, 1.0}
+        monkeypatch.setattr(
+            mkl_data, "load_stored", lambda name: (X, np.arange(20) % 2, None, None)
+        )
+        assert set(np.unique(mkl_data.make_split("dna").X)) == {0.0, 1.0}
 
     def test_scaled_by_the_training_rows(self):
         X = np.array([[0.0, 5.0], [4.0, 5.0]])
-        found = mkl_data.scaled(Rows(X, np.arange(2), np.array([[6.0, 9.0]]), np.arange(1)))
+        found = mkl_data.scale_rows(Rows(X, np.arange(2), np.array([[6.0, 9.0]]), np.arange(1)))
         np.testing.assert_array_equal(found.X, [[-1, 0], [1, 0]])
         np.testing.assert_array_equal(found.X_test, [[2, 0]])
 
@@ -92,14 +96,14 @@ class TestData:
     def test_everything(self, monkeypatch):
         X, y = np.arange(12.0).reshape(6, 2), np.array([3, 3, 5, 5, 3, 5])
         stored = (X[:4], y[:4], X[4:], y[4:])
-        monkeypatch.setattr(mkl_data, "as_stored", lambda name: stored)
-        found = mkl_data.everything("any", 2)
+        monkeypatch.setattr(mkl_data, "load_stored", lambda name: stored)
+        found = mkl_data.take_all_rows("any", 2)
         np.testing.assert_allclose(found.X[:, 0], np.linspace(-1, 1, 6))
         np.testing.assert_array_equal(found.y, [0, 0, 1, 1, 0, 1])
         np.testing.assert_array_equal(found.X_test, found.X[:2])
 
     def test_synthetic(self):
-        found = mkl_data.synthetic(300, 50)
+        found = mkl_data.draw_synthetic(300, 50)
         assert (found.X.shape, found.X_test.shape) == ((300, 20), (50, 20))
         np.testing.assert_array_equal(np.unique(found.y), np.arange(5))
 
@@ -130,6 +134,8 @@ class TestMethods:
         K[:], K[13], K_test[13] = np.eye(len(kernels.y)), kernels.K[13], kernels.K_test[13]
         found = METHODS["svc-single"].run(Inputs(K, K_test, kernels.y, K.nbytes))
         assert found.facts["kernel"] == 13
+        model = SVC(C=C, kernel="precomputed").fit(K[13], kernels.y)
+        np.testing.assert_array_equal(found.labels, model.predict(K_test[13]))
 
     def test_searches_that_are_compared_have_as_many_fits(self, kernels):
         method = METHODS["lp-search"]
@@ -141,7 +147,7 @@ class TestMethods:
 
     def test_folds(self):
         y = np.repeat([0, 1, 2], [9, 6, 3])
-        parts = folds(y, 3)
+        parts = make_folds(y, 3)
         assert sorted(np.concatenate([test for _, test in parts])) == list(range(18))
         assert all((np.bincount(y[test]) == [3, 2, 1]).all() for _, test in parts)
 
@@ -153,13 +159,13 @@ def for_ever():
 
 class TestLimit:
     def test_seconds(self):
-        with pytest.raises(OutOfTime), limited(0.05):
+        with pytest.raises(OutOfTime), limit_seconds(0.05):
             for_ever()
 
     @pytest.mark.parametrize("error", [None, OutOfTime])
     def test_end_of_the_limit(self, error):
         handler = signal.getsignal(signal.SIGPROF)
-        with contextlib.suppress(OutOfTime), limited(100.0):
+        with contextlib.suppress(OutOfTime), limit_seconds(100.0):
             assert signal.getitimer(signal.ITIMER_PROF)[0] > 0.0
             assert signal.getsignal(signal.SIGPROF) is not handler
             if error is not None:
@@ -182,7 +188,7 @@ class Fake(Method):
 
 class TestChild:
     def test_figures(self, monkeypatch):
-        monkeypatch.setattr(child, "split", lambda name: made())
+        monkeypatch.setattr(child, "make_split", lambda name: made())
         monkeypatch.setitem(METHODS, "fake", Fake())
         found = child.measure("stack", "any", "fake", 100.0)
         assert found["status"] == "ok"
@@ -199,7 +205,7 @@ class TestChild:
                 pass
             return Outcome(inputs.y)
 
-        monkeypatch.setattr(child, "split", lambda name: made())
+        monkeypatch.setattr(child, "make_split", lambda name: made())
         monkeypatch.setattr(child, "FEW", 5)
         monkeypatch.setattr(Fake, "run", forever)
         monkeypatch.setitem(METHODS, "fake", Fake())
@@ -208,13 +214,13 @@ class TestChild:
 
     def test_long_calls_are_made_once(self, monkeypatch, kernels):
         monkeypatch.setattr(child, "LONG", 0.0)
-        (_, first), later = child.calls(Fake(), Fake().convert(kernels), 100.0)
+        (_, first), later = child.time_calls(Fake(), Fake().convert(kernels), 100.0)
         assert later == []
         assert first.seconds >= 0
 
     @pytest.mark.parametrize("part", ["large", "rows50k"])
     def test_many_rows(self, monkeypatch, part):
-        monkeypatch.setattr(child, "everything", lambda name, tested: made(600, 30))
+        monkeypatch.setattr(child, "take_all_rows", lambda name, tested: made(600, 30))
         monkeypatch.setattr(child, "SYNTHETIC", (600, 30))
         monkeypatch.setattr(child, "RANK", 20)
         found = child.measure(part, "any", "lp", 100.0)
@@ -256,7 +262,7 @@ FOUND = {
 
 class TestReport:
     def passed(self, found=FOUND):
-        return {(c.name, c.asked): c.passed for c in checks(found)}
+        return {(c.name, c.asked): c.passed for c in check_bar(found)}
 
     def test_bar(self):
         assert self.passed() == {
@@ -287,15 +293,17 @@ class TestReport:
         assert ("lp: memory, in stacks", "<= 1.2") in missed
 
     def test_both_readings_of_the_average(self):
-        (found,) = (c.found for c in checks(FOUND) if c.name == "lp: seconds" and "SVC" in c.asked)
+        (found,) = (
+            c.found for c in check_bar(FOUND) if c.name == "lp: seconds" and "SVC" in c.asked
+        )
         assert found == "8 (0.8 / 0.1 s); 4 with averaging"
 
     def test_in_stacks(self):
-        assert in_stacks(FOUND["stack/segment/mklpy-easy"]) == 17.0
+        assert count_stacks(FOUND["stack/segment/mklpy-easy"]) == 17.0
 
     def test_tables(self):
         console = Console(width=200, record=True, file=io.StringIO())
-        for table in tables(FOUND):
+        for table in make_tables(FOUND):
             console.print(table)
         text = console.export_text()
         assert "segment: 1848 rows" in text
@@ -304,7 +312,7 @@ class TestReport:
         assert "large/letter/lp" in text
 
     def test_fits_beside_fits_and_searches_beside_searches(self):
-        (table,) = (table for table in tables(FOUND) if "segment" in str(table.title))
+        (table,) = (table for table in make_tables(FOUND) if "segment" in str(table.title))
         heads = [column.header for column in table.columns]
         cells = {column.header: list(column.cells) for column in table.columns}
 

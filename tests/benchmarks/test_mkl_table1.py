@@ -16,8 +16,8 @@ from benchmarks.mkl.data import TABLE1, Rows
 from benchmarks.mkl_table1 import child, command, processes
 from benchmarks.mkl_table1 import methods as mkl_table1_methods
 from benchmarks.mkl_table1 import paper as mkl_table1_paper
-from benchmarks.mkl_table1.methods import GRIDS, METHODS, Grid, Problem, available
-from benchmarks.mkl_table1.report import Figure, Results, checks, list_differences, tables
+from benchmarks.mkl_table1.methods import GRIDS, METHODS, Grid, Problem, is_available
+from benchmarks.mkl_table1.report import Figure, Results, check_bar, list_differences, make_tables
 
 SMALL = Grid(Cs=(0.25, 16.0), tails=(2, 8), betas=(1e-3, 1e-1))
 
@@ -27,9 +27,9 @@ def given():
     rng = np.random.default_rng(0)
     y = np.arange(72) % 3
     X = rng.standard_normal((72, 4)) + 3 * np.eye(3, 4)[y]
-    rows = mkl_data.scaled(Rows(X[:54], y[:54], X[54:], y[54:]))
-    kernels = mkl_data.kernels(rows)
-    folds = mkl_table1_methods.folds(rows.y, 3)
+    rows = mkl_data.scale_rows(Rows(X[:54], y[:54], X[54:], y[54:]))
+    kernels = mkl_data.compute_kernels(rows)
+    folds = mkl_table1_methods.make_folds(rows.y, 3)
     return Problem(rows, kernels, folds, SMALL)
 
 
@@ -49,9 +49,9 @@ class TestGrids:
             y = np.arange(20) % 2
             return Rows(np.random.default_rng(0).uniform(size=(20, 2)), y, np.zeros((2, 2)), y[:2])
 
-        monkeypatch.setattr(mkl_table1_methods, "split", split)
+        monkeypatch.setattr(mkl_table1_methods, "make_split", split)
         for data in ("iris", "satimage"):
-            found = mkl_table1_methods.problem(data, 3, 2000, 4, "paper")
+            found = mkl_table1_methods.make_problem(data, 3, 2000, 4, "paper")
             assert len(found.folds) == 4
             assert found.grid is GRIDS["paper"]
         assert asked == [("iris", 3, 0), ("satimage", 3, 2000)]
@@ -60,9 +60,9 @@ class TestGrids:
 class TestMethods:
     @pytest.mark.parametrize("name", METHODS)
     def test_every_method(self, given, name):
-        if not available(name):
+        if not is_available(name):
             pytest.skip("not installed")
-        found = child.record(name, given, 100.0)
+        found = child.run_method(name, given, 100.0)
         assert found["status"] == "ok", found
         assert found["accuracy"] > 60
         json.dumps(found)
@@ -74,7 +74,7 @@ class TestMethods:
         def machine(K, y, K_test, cost):
             return np.zeros(len(K_test), dtype=int)
 
-        facts = mkl_table1_methods.single(machine)(given).facts
+        facts = mkl_table1_methods.choose_single(machine)(given).facts
         assert (facts["C"], facts["width"]) == (0.25, 2.0**10)
 
     def test_the_best_of_all_widths_and_costs(self, given):
@@ -84,14 +84,14 @@ class TestMethods:
             right = cost == 16.0 and np.isin(K[0, 1], wanted.astype(float))
             return np.arange(len(K_test)) % 3 if right else np.full(len(K_test), -1)
 
-        facts = mkl_table1_methods.single(machine)(given).facts
+        facts = mkl_table1_methods.choose_single(machine)(given).facts
         assert (facts["C"], facts["width"]) == (16.0, 2.0**-3)
 
     def test_one_against_the_rest(self, given):
         from sklearn.svm import SVC
 
         K, K_test = (part[12].astype(float) for part in (given.kernels.K, given.kernels.K_test))
-        found = mkl_table1_methods.against_rest(K, given.y, K_test, 16.0)
+        found = mkl_table1_methods.predict_one_vs_rest(K, given.y, K_test, 16.0)
         scores = [
             SVC(C=16.0, kernel="precomputed").fit(K, given.y == label).decision_function(K_test)
             for label in range(3)
@@ -105,8 +105,8 @@ class TestMethods:
         from sklearn.svm import SVC
 
         K, K_test = given.kernels.K, given.kernels.K_test
-        sums = mkl_table1_methods.easy_sums(K, K_test, given.y, 0.5)
-        mine = mkl_table1_methods.best_class(iter(sums), given.y, 16.0)
+        sums = mkl_table1_methods.compute_easy_sums(K, K_test, given.y, 0.5)
+        mine = mkl_table1_methods.choose_class(iter(sums), given.y, 16.0)
         tensors = [
             [torch.from_numpy(matrix.astype(float)) for matrix in part] for part in (K, K_test)
         ]
@@ -116,7 +116,7 @@ class TestMethods:
 
 class TestChild:
     def test_order(self, given, monkeypatch):
-        monkeypatch.setattr(child, "problem", lambda *order: given)
+        monkeypatch.setattr(child, "make_problem", lambda *order: given)
 
         def broken(given):
             raise ValueError("no such luck")
@@ -129,7 +129,7 @@ class TestChild:
         monkeypatch.setitem(METHODS, "slow", slow)
         order = {"data": "iris", "split": 0, "rows": 0, "folds": 3, "grid": "short"}
         wanted = ["broken", "average", "slow"]
-        found = list(child.work(order | {"methods": wanted, "limit": 2.0}))
+        found = list(child.run_methods(order | {"methods": wanted, "limit": 2.0}))
         assert [r["method"] for r in found] == wanted
         assert [r["status"] for r in found] == ["failed", "ok", "timeout"]
         assert found[0]["message"] == "ValueError: no such luck"
@@ -142,11 +142,11 @@ class TestRun:
         return order | {"methods": ["average", "lmc", "l2"], "limit": 60.0} | more
 
     def test_a_process(self):
-        found = list(processes.records(self.order(methods=["average"])))
+        found = list(processes.measure_methods(self.order(methods=["average"])))
         assert [(r["method"], r["status"]) for r in found] == [("average", "ok")]
 
     def test_what_fails(self):
-        found = list(processes.records(self.order(data="nothing", methods=["average"])))
+        found = list(processes.measure_methods(self.order(data="nothing", methods=["average"])))
         assert found[0]["status"] == "failed"
         assert "nothing" in found[0]["message"]
 
@@ -160,8 +160,8 @@ class TestRun:
             if len(asked) == 1:
                 raise error
 
-        monkeypatch.setattr(processes, "answers", answers)
-        found = list(processes.records(self.order()))
+        monkeypatch.setattr(processes, "read_answers", answers)
+        found = list(processes.measure_methods(self.order()))
         assert asked == [["average", "lmc", "l2"], ["l2"]]
         status = "failed" if isinstance(error, RuntimeError) else "timeout"
         assert [r["status"] for r in found] == ["ok", status, "ok"]
@@ -169,7 +169,7 @@ class TestRun:
     def test_silent_processes_are_ended(self, monkeypatch):
         monkeypatch.setattr(processes, "ADDED", 0.05)
         monkeypatch.setattr(processes, "PATIENCE", 0.0)
-        found = list(processes.records(self.order(methods=["average"])))
+        found = list(processes.measure_methods(self.order(methods=["average"])))
         assert found == [{"method": "average", "status": "timeout", "limit": 60.0}]
 
 
@@ -198,7 +198,7 @@ FOUND = results(
 
 class TestPaper:
     def test_cells(self):
-        cell = mkl_table1_paper.cell
+        cell = mkl_table1_paper.get_cell
         assert cell("vehicle", "gmnp").mean == 81.57
         assert cell("segment", "smsd") == mkl_table1_paper.Cell(97.62, 0.83)
         assert cell("satimage", "ufo").mean == 91.92
@@ -223,7 +223,9 @@ class TestReport:
         assert both.difference("wine", "conv", "lmc") is None
 
     def test_both_learners_are_set_beside_others(self):
-        titled = {table.title: table for table in tables(FOUND | results(ufo=(95.0, 98.0, 96.0)))}
+        titled = {
+            table.title: table for table in make_tables(FOUND | results(ufo=(95.0, 98.0, 96.0)))
+        }
         table = titled["conv and smsd less others, same splits"]
         cells = [list(column.cells) for column in table.columns]
         assert cells[1] == ["conv", "smsd"]
@@ -236,7 +238,7 @@ class TestReport:
         assert Results(found).difference("wine", "conv", "average").mean == pytest.approx(0.25)
 
     def test_bar(self):
-        found = {c.name: c for c in checks(FOUND)}
+        found = {c.name: c for c in check_bar(FOUND)}
         assert len(found) == 2 * 9 + 1
         assert found["wine: less average"].passed is True
         assert found["wine: less easymkl"].passed is False
@@ -252,15 +254,15 @@ class TestReport:
             level = (90.0, 92.0) if place < good else (80.0, 82.0)
             rivals = {"single_ovo": (90.0, 91.0), "himalaya": (90.5, 91.0)}
             found |= results(data, conv=level, smsd=(70.0, 70.0), **rivals)
-        assert [c.passed for c in checks(found)][-1] is passed
+        assert [c.passed for c in check_bar(found)][-1] is passed
 
     def test_one_row_less_is_within_one_row(self):
         found = results(conv=(94.4, 91.7), smsd=(0.0, 0.0), average=(94.4, 97.2))
-        assert next(c for c in checks(found) if c.name == "wine: less average").passed is True
+        assert next(c for c in check_bar(found) if c.name == "wine: less average").passed is True
 
     def test_one_split_says_nothing(self):
         found = results(conv=(99.0,), smsd=(99.0,), average=(10.0,))
-        assert all(c.passed is None for c in checks(found))
+        assert all(c.passed is None for c in check_bar(found))
 
     def test_cells_that_differ(self):
         assert list_differences(FOUND) == ["wine/single-ovo", "wine/conv", "wine/smsd"]
@@ -272,7 +274,7 @@ class TestReport:
             "wine/3/smsd": record(97.0, gap=0.3),
             "wine/0/lmc": {"status": "timeout", "limit": 600.0},
         }
-        for table in tables(found):
+        for table in make_tables(found):
             console.print(table)
         text = console.export_text()
         assert "98.00 ± 0.58" in text
@@ -301,7 +303,7 @@ class TestCommand:
                 status = {"status": "failed", "message": "no such luck"} if failed else record(90.0)
                 yield status | {"method": method}
 
-        monkeypatch.setattr(command, "records", records)
+        monkeypatch.setattr(command, "measure_methods", records)
         assert main(self.options(path, "--jobs", jobs)) == 0
         both = ("average", "conv")
         assert sorted(asked) == [("iris", 0, both), ("iris", 1, both)]
@@ -333,8 +335,8 @@ class TestCommand:
     def test_what_is_not_installed(self, tmp_path, monkeypatch, capsys):
         from benchmarks.__main__ import main
 
-        monkeypatch.setattr(command, "available", lambda method: method != "conv")
-        monkeypatch.setattr(command, "records", lambda order: iter(()))
+        monkeypatch.setattr(command, "is_available", lambda method: method != "conv")
+        monkeypatch.setattr(command, "measure_methods", lambda order: iter(()))
         assert main(self.options(tmp_path / "table1.json")) == 0
         assert "conv: not installed" in capsys.readouterr().out
 

@@ -16,8 +16,8 @@ pytest.importorskip("resource", reason="the peak of memory needs a POSIX system"
 from benchmarks.mnist import child, command
 from benchmarks.mnist import data as mnist_data
 from benchmarks.mnist.methods import PEERS, Peer
-from benchmarks.mnist.report import STAGES, checks, status, tables
-from benchmarks.mnist.variants import VARIANTS, Variant, settings
+from benchmarks.mnist.report import STAGES, check_bar, describe_status, make_tables
+from benchmarks.mnist.variants import VARIANTS, Variant, choose_settings
 from mixnorm.datasets import load
 from mixnorm.datasets.deslant import _compute_maps
 from mixnorm.exceptions import DatasetNotFoundError
@@ -35,7 +35,7 @@ def digits(monkeypatch):
     X, y = load_digits(return_X_y=True)
     X = (X * 15).astype(np.uint8).reshape(-1, 8, 8)
     parts = (X[:600], y[:600], X[600:800], y[600:800])
-    monkeypatch.setattr(mnist_data.splits, "parts", lambda name: parts)
+    monkeypatch.setattr(mnist_data.splits, "load_parts", lambda name: parts)
     return parts
 
 
@@ -44,7 +44,7 @@ def small(digits, monkeypatch):
     """Have small settings."""
     upright = dataclasses.replace(DEFORMED, upright=True)
     variants = {"original": SMALL, "deformed": DEFORMED, "deformed-upright": upright}
-    monkeypatch.setattr(child, "settings", lambda name, **given: variants[name])
+    monkeypatch.setattr(child, "choose_settings", lambda name, **given: variants[name])
 
 
 class TestImages:
@@ -73,37 +73,37 @@ class TestImages:
 
     def test_copies_come_behind(self, digits):
         images = mnist_data.load(rows=20)
-        found = mnist_data.with_copies(images, 2, {"elastic": 0.3})
+        found = mnist_data.add_copies(images, 2, {"elastic": 0.3})
         assert found.X.shape == (60, 8, 8)
         assert found.X.dtype == np.uint8
         np.testing.assert_array_equal(found.X[:20], images.X)
         np.testing.assert_array_equal(found.y, np.tile(images.y, 3))
         assert found.weight is None
-        assert mnist_data.with_copies(images, 0, {}) is images
+        assert mnist_data.add_copies(images, 0, {}) is images
 
     def test_originals_may_weigh_more(self, digits):
         images = mnist_data.load(rows=20)
-        found = mnist_data.set_upright(mnist_data.with_copies(images, 2, {}, 3.0))
+        found = mnist_data.set_upright(mnist_data.add_copies(images, 2, {}, 3.0))
         np.testing.assert_array_equal(found.weight, np.repeat([3.0, 1.0], [20, 40]))
 
 
 class TestSettings:
     def test_quick_is_smaller(self):
         for name in VARIANTS:
-            full = settings(name)
-            quick = settings(name, quick=True)
+            full = choose_settings(name)
+            quick = choose_settings(name, quick=True)
             assert quick.features < full.features
             assert quick.patches["n_templates"] < full.patches["n_templates"]
             assert (quick.alpha, quick.copies) == (full.alpha, full.copies)
 
     def test_more_memory_on_a_gpu(self):
-        found = settings("deformed", quick=True, device="cuda")
+        found = choose_settings("deformed", quick=True, device="cuda")
         assert found.patches["max_gib"] > 30
-        assert "max_gib" not in settings("deformed").patches
+        assert "max_gib" not in choose_settings("deformed").patches
 
     def test_fits_the_memory_of_a_cpu(self):
         for name in VARIANTS:
-            chosen = settings(name)
+            chosen = choose_settings(name)
             sizes = np.ravel(chosen.patches["size"])
             atoms = len(sizes) * chosen.patches["n_templates"] * chosen.patches["masks"]
             assert atoms * 60000 * (chosen.copies + 1) < Patches().max_gib * 2**30
@@ -211,7 +211,7 @@ FOUND = {
 
 class TestReport:
     def test_checks(self):
-        found = {(c.group, c.name): c.passed for c in checks(FOUND)}
+        found = {(c.group, c.name): c.passed for c in check_bar(FOUND)}
         assert found == {
             ("original, cpu", "error with 75 features"): True,
             ("original, cpu", "error with 266 features"): False,
@@ -232,12 +232,12 @@ class TestReport:
 
     def test_only_ours_is_checked(self):
         few = {key: found for key, found in FOUND.items() if "test/original/mixnorm" not in key}
-        assert {check.group for check in checks(few)} == {"deformed, cpu"}
-        assert not list(checks({}))
+        assert {check.group for check in check_bar(few)} == {"deformed, cpu"}
+        assert not list(check_bar({}))
 
     def test_tables(self):
         console = Console(width=124, record=True, file=io.StringIO())
-        for table in tables(FOUND):
+        for table in make_tables(FOUND):
             console.print(table)
         text = console.export_text()
         assert "12,345" in text
@@ -248,7 +248,7 @@ class TestReport:
         assert row.split() == ["svm", "1.40", "80", "10", "60", "100", "12,345", "1.00"]
 
     def test_status(self):
-        assert status({"status": "failed"}) == "failed"
+        assert describe_status({"status": "failed"}) == "failed"
 
 
 class TestCommand:
@@ -261,7 +261,7 @@ class TestCommand:
     }
 
     def test_finished_with_the_settings_of_today(self):
-        used = dataclasses.asdict(settings("original"))
+        used = dataclasses.asdict(choose_settings("original"))
         record = {"order": self.ORDER, "status": "ok", "settings": json.loads(json.dumps(used))}
         assert command.is_finished(record, self.ORDER)
         assert not command.is_finished(record | {"settings": used | {"alpha": 0.5}}, self.ORDER)
@@ -275,7 +275,8 @@ class TestCommand:
 
     def test_orders(self):
         places = [
-            command.place(order) for order in command.orders(self.arguments("--peers", "svm"))
+            command.make_key(order)
+            for order in command.list_orders(self.arguments("--peers", "svm"))
         ]
         assert places == [
             "test/paper/mixnorm-cpu",
@@ -296,11 +297,11 @@ class TestCommand:
             "--variants",
             "deformed",
         )
-        (order,) = command.orders(self.arguments(*given))
-        assert command.place(order) == "holdout-quick/deformed/mixnorm-cuda"
+        (order,) = command.list_orders(self.arguments(*given))
+        assert command.make_key(order) == "holdout-quick/deformed/mixnorm-cuda"
 
     def test_environment(self):
-        found = command.environment(2)
+        found = command.make_environment(2)
         assert found["NUMBA_NUM_THREADS"] == found["OMP_NUM_THREADS"] == "2"
         assert found["SCIPY_ARRAY_API"] == "1"
 
@@ -329,7 +330,7 @@ class TestCommand:
         made = []
 
         def measure(order, limit):
-            made.append(command.place(order))
+            made.append(command.make_key(order))
             found = record(*[5.0] * 266) if order["method"] == "mixnorm" else {"status": "absent"}
             return found | {"order": order}
 

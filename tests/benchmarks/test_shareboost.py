@@ -46,22 +46,22 @@ class Known(Ridged):
 class TestTuning:
     def test_rows_are_stratified_and_no_more_than_asked(self):
         y = np.repeat([0, 1, 2], [6000, 3000, 3])
-        rows = tuning.rows_to_tune(y, 900)
+        rows = tuning.draw_rows(y, 900)
         assert np.bincount(y[rows]).tolist() == [600, 300, 3]
         assert np.array_equal(rows, np.unique(rows))
-        assert len(tuning.rows_to_tune(y[:800], 900)) == 800
+        assert len(tuning.draw_rows(y[:800], 900)) == 800
 
     def test_folds_drop_columns_that_do_not_vary(self, rows):
         X, y = rows
         X[:, 4] = 1.0
-        found = list(tuning.folds(X, y))
+        found = list(tuning.make_folds(X, y))
         assert [X_in.shape[1] for X_in, *_ in found] == [11] * 3
         assert sum(len(y_out) for *_, y_out in found) == 300
         assert all(X_out.shape[1] == 11 for *_, X_out, _ in found)
 
     def test_fewest_errors_and_the_later_of_equals(self):
         wrong = Counter({(5, 0): 3, (5, 1): 2, (5, 2): 2, (10, 0): 1, (10, 1): 2, (10, 2): 5})
-        assert tuning.best(wrong, (5, 10), ("a", "b", "c")) == [[5, "c"], [10, "a"]]
+        assert tuning.choose_best(wrong, (5, 10), ("a", "b", "c")) == [[5, "c"], [10, "a"]]
 
     def test_each_size_has_its_value(self, rows):
         X, y = rows
@@ -125,4 +125,4 @@ def test_fits_that_do_not_converge_are_counted():
 
 @pytest.mark.parametrize(("ratio", "text"), [(None, ""), (0.123, ">0.12"), (333.4, ">333")])
 def test_ratios_in_words(ratio, text):
-    assert report._times(">", ratio) == text
+    assert report._format_times(">", ratio) == text

@@ -16,22 +16,29 @@ pytest.importorskip("resource", reason="CPU seconds need a POSIX system")
 
 from benchmarks.sparse_mkl import child, command, data, methods
 from benchmarks.sparse_mkl.data import WIDTHS
-from benchmarks.sparse_mkl.methods import METHODS, Greedy, Learner, Model, features_of, inner_folds
-from benchmarks.sparse_mkl.report import checks, lines, tables
+from benchmarks.sparse_mkl.methods import (
+    METHODS,
+    Greedy,
+    Learner,
+    Model,
+    count_features,
+    make_folds,
+)
+from benchmarks.sparse_mkl.report import check_bar, collect_lines, make_tables
 
 
 class TestData:
     def test_design(self):
-        X, y = data.design(2000, 6, seed=0, relevant=4)
+        X, y = data.draw_design(2000, 6, seed=0, relevant=4)
         truth = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 / 2 + np.abs(X[:, 2]) + np.cos(X[:, 3])
         assert np.std(y - truth) == pytest.approx(0.1, rel=0.1)
 
     def test_outputs(self):
-        X, y = data.design(50, 10, seed=0, outputs=3)
+        X, y = data.draw_design(50, 10, seed=0, outputs=3)
         assert (X.shape, y.shape) == ((50, 10), (50, 3))
 
     def test_draws_share_the_test_rows(self):
-        first, second = (data.table_rows(40, 9, draw, True) for draw in range(2))
+        first, second = (data.draw_rows(40, 9, draw, True) for draw in range(2))
         np.testing.assert_array_equal(first.X_test, second.X_test)
         np.testing.assert_array_equal(first.y_test, second.y_test)
         assert not np.array_equal(first.X, second.X)
@@ -40,20 +47,20 @@ class TestData:
         assert np.min(shares) > 0.05
 
     def test_kernels_are_those_of_the_bank(self):
-        X, _ = data.design(20, 3, seed=0, relevant=1)
-        other, _ = data.design(5, 3, seed=1, relevant=1)
-        bank = data.bank(dtype="float64").fit(X)
-        found = data.stack(X, X)
+        X, _ = data.draw_design(20, 3, seed=0, relevant=1)
+        other, _ = data.draw_design(5, 3, seed=1, relevant=1)
+        bank = data.make_bank(dtype="float64").fit(X)
+        found = data.compute_stack(X, X)
         np.testing.assert_allclose(found, np.stack(bank.grams().matrices), atol=1e-12)
         which = [3, 17, 29]
         between = np.stack(bank.only(which).between(other).matrices)
-        np.testing.assert_allclose(data.stack(other, X, which), between, atol=1e-12)
-        assert found.nbytes == data.stack_bytes(30, 20)
+        np.testing.assert_allclose(data.compute_stack(other, X, which), between, atol=1e-12)
+        assert found.nbytes == data.count_stack_bytes(30, 20)
 
     def test_error(self):
         y = np.array([0.0, 2.0])
-        assert data.error(np.ones(2), y, classes=False) == 100.0
-        assert data.error(np.array([0, 1]), np.array([0, 0]), classes=True) == 50.0
+        assert data.measure_error(np.ones(2), y, classes=False) == 100.0
+        assert data.measure_error(np.array([0, 1]), np.array([0, 0]), classes=True) == 50.0
 
 
 class TestMethods:
@@ -63,7 +70,7 @@ class TestMethods:
         method = METHODS[name]
         if not method.available():
             pytest.skip(f"{method.needs} is not installed")
-        rows = data.table_rows(120, 9, 0, method.classes)
+        rows = data.draw_rows(120, 9, 0, method.classes)
         method.setup()
         inputs = method.convert(rows)
         with warnings.catch_warnings():
@@ -71,11 +78,11 @@ class TestMethods:
             model = method.run(inputs, **method.tune(inputs))
         found = model.predict(rows.X_test)
         assert found.shape == rows.y_test.shape
-        assert data.error(found, rows.y_test, method.classes) < 75
+        assert data.measure_error(found, rows.y_test, method.classes) < 75
         assert model.kernels is None or 1 <= model.kernels <= 9 * len(WIDTHS)
 
     def test_best_setting_of_the_folds(self):
-        rows = data.table_rows(60, 9, 0, False)
+        rows = data.draw_rows(60, 9, 0, False)
 
         class Guess(Learner):
             def on_fold(self, inputs, train, test):
@@ -90,39 +97,39 @@ class TestMethods:
                 for penalty in (3.0, 1.0):
                     yield (("penalty", penalty),), np.zeros(len(test))
 
-        assert Equal().tune(data.table_rows(60, 9, 0, False)) == {"penalty": 3.0}
+        assert Equal().tune(data.draw_rows(60, 9, 0, False)) == {"penalty": 3.0}
 
     def test_all_have_the_same_folds(self):
         y = np.repeat([0, 1, 2], 20)
         for classes in (False, True):
-            parts = inner_folds(y, classes)
+            parts = make_folds(y, classes)
             assert len(parts) == 3
             assert sorted(np.concatenate([test for _, test in parts])) == list(range(60))
         np.testing.assert_array_equal(np.bincount(y[parts[0][1]]), [7, 7, 6])
 
     def test_paths_are_tuned_as_a_grid_would_be(self):
-        rows = data.table_rows(80, 9, 0, False)
+        rows = data.draw_rows(80, 9, 0, False)
         method = Greedy(alphas=(1e-2, 1e-4), most=4)
         found = method.tune(rows)
         errors = {}
         for alpha in method.alphas:
             for rounds in range(1, 5):
                 errors[alpha, rounds] = sum(
-                    data.error(
+                    data.measure_error(
                         method.model(alpha, rounds)
                         .fit(rows.X[train], rows.y[train])
                         .predict(rows.X[test]),
                         rows.y[test],
                         classes=False,
                     )
-                    for train, test in inner_folds(rows.y, False)
+                    for train, test in make_folds(rows.y, False)
                 )
         assert (found["alpha"], found["rounds"]) == min(errors, key=errors.get)
 
     def test_features(self):
-        assert features_of(5000) == 500
+        assert count_features(5000) == 500
         with pytest.raises(ValueError, match="15 kernels"):
-            features_of(15)
+            count_features(15)
 
 
 class Pool:
@@ -204,7 +211,7 @@ class TestChild:
         json.dumps(found)
 
     def test_additive(self):
-        found = measure("additive", kernels=30, rows=300, draw=1)
+        found = measure("additive", kernels=24, rows=200, draw=1)
         assert set(found["columns"][:4]) == {0, 1, 2, 3}
         assert found["error"] < found["boosting_error"]
         assert found["splines_error"] < found["boosting_error"]
@@ -269,7 +276,7 @@ FOUND = stored(
 
 
 def verdicts(found):
-    return {check.name: check.passed for check in checks(found)}
+    return {check.name: check.passed for check in check_bar(found)}
 
 
 class TestBar:
@@ -292,7 +299,7 @@ class TestBar:
         assert len(verdicts({})) == 10
 
     def test_figures(self):
-        found = {check.name: check.found for check in checks(FOUND)}
+        found = {check.name: check.found for check in check_bar(FOUND)}
         # Seconds are the median of all draws; errors are compared on those that both have.
         text = "5.00 against 6.50 %; searches 6 and 18 s"
         assert found["himalaya, 500 x 500: error"] == text
@@ -309,7 +316,7 @@ class TestBar:
             *(seed(number, columns=range(4, 9)) for number in range(3)),
         )
         assert set(verdicts(small).values()) == {None}
-        assert "9 at 500 x 300" in [check.found for check in checks(small)]
+        assert "9 at 500 x 300" in [check.found for check in check_bar(small)]
 
     def test_the_largest_size_counts(self):
         found = stored(scan("scan", "functional"), scan("scan", "functional", 9.0, size=(100, 50)))
@@ -327,12 +334,12 @@ class TestBar:
 
     def test_stopped_peer(self):
         stopped = order("table", (500, 500), "himalaya", status="timeout", limit=300.0, draw=0)
-        (found,) = (c for c in checks(stored(row("gomp", 0.5), stopped)) if "500" in c.name[:15])
+        (found,) = (c for c in check_bar(stored(row("gomp", 0.5), stopped)) if "500" in c.name[:15])
         assert (found.found, found.passed) == ("> 300 s", None)
 
     def test_absent_peer(self):
         absent = order("table", (500, 500), "himalaya", status="absent", draw=0)
-        (found,) = (c for c in checks(stored(row("gomp", 0.5), absent)) if "500" in c.name[:15])
+        (found,) = (c for c in check_bar(stored(row("gomp", 0.5), absent)) if "500" in c.name[:15])
         assert (found.found, found.passed) == ("not installed", None)
 
 
@@ -340,7 +347,7 @@ class TestTables:
     def test_text(self):
         console = Console(width=200, record=True, file=io.StringIO())
         large = order("table", (1000, 2000), "himalaya", status="large", stack_bytes=2**35, draw=0)
-        for table in tables(FOUND | {"large": large}):
+        for table in make_tables(FOUND | {"large": large}):
             console.print(table)
         text = console.export_text()
         assert "500 kernels, 500 rows, one target" in text
@@ -350,7 +357,7 @@ class TestTables:
         assert "0 2 1 3" in text
 
     def test_searches_beside_searches_and_fits_beside_fits(self):
-        table = next(iter(tables(FOUND)))
+        table = next(iter(make_tables(FOUND)))
         cells = [list(column.cells) for column in table.columns]
         heads = [column.header for column in table.columns]
         place = cells[0].index("himalaya")
@@ -361,7 +368,7 @@ class TestTables:
         assert cells[heads.index("warned")][cells[0].index("splines-lasso")] == "4"
 
     def test_lines(self):
-        group = lines(FOUND)[500, 500]
+        group = collect_lines(FOUND)[500, 500]
         assert group["gomp"].errors == {0: 5.0, 1: 7.0}
         assert group["easymkl"].total("seconds") == 8.0
         assert group["easymkl"].total("search_seconds") == 53.0
@@ -375,10 +382,10 @@ class TestCommand:
         return main(["sparse-mkl", *options])
 
     def test_sizes(self):
-        assert command.sizes("500x500, 1000x2000") == ((500, 500), (1000, 2000))
+        assert command.parse_sizes("500x500, 1000x2000") == ((500, 500), (1000, 2000))
         for wrong in ("500", "15x20", "0x20", "axb"):
             with pytest.raises(argparse.ArgumentTypeError, match="KERNELSxROWS"):
-                command.size(wrong)
+                command.parse_size(wrong)
 
     def test_runs_resumes_and_reports(self, tmp_path, monkeypatch, capsys):
         ran, path = [], tmp_path / "found.json"

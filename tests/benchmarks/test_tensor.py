@@ -14,10 +14,10 @@ from benchmarks.harness.limit import OutOfTime
 from benchmarks.tensor import child, models
 from benchmarks.tensor import data as tensor_data
 from benchmarks.tensor.data import Part, Split
-from benchmarks.tensor.fista import Solved, cube_root, fista_path
-from benchmarks.tensor.methods import METHODS, Problem, gammas, kernel_of
-from benchmarks.tensor.methods import tensor as tensor_of
-from benchmarks.tensor.newton import newton_path, of_features, of_tensor
+from benchmarks.tensor.fista import Solved, run_fista, solve_cubic
+from benchmarks.tensor.methods import METHODS, Problem, list_gammas, make_kernel
+from benchmarks.tensor.methods import compute_tensor as tensor_of
+from benchmarks.tensor.newton import apply_features, apply_tensor, run_newton
 from benchmarks.tensor.report import LOSSES
 from mixnorm import TensorKernelRegressor, datasets
 from mixnorm.engines import dual
@@ -34,13 +34,13 @@ def part(rows, columns=3, seed=0):
 def problem(degree=2, number=4, rows=14, **other):
     given = part(rows)
     return Problem(
-        given.X, tensor_data.centred(given.y), kernel_of(degree), gammas(number), **other
+        given.X, tensor_data.centre(given.y), make_kernel(degree), list_gammas(number), **other
     )
 
 
 class TestData:
     def test_parts(self):
-        given = tensor_data.split("synthetic", 3)
+        given = tensor_data.make_split("synthetic", 3)
         sizes = [len(one.y) for one in (given.train, given.valid, given.test)]
         assert sizes == [60, 60, 74]
         np.testing.assert_allclose(given.train.X.mean(axis=0), 0.0, atol=1e-12)
@@ -48,7 +48,7 @@ class TestData:
         assert abs(given.test.X.mean()) > 1e-6
 
     def test_centred(self):
-        y = tensor_data.centred(np.array([1.0, 2.0, 6.0]))
+        y = tensor_data.centre(np.array([1.0, 2.0, 6.0]))
         assert y.mean() == pytest.approx(0.0, abs=1e-15)
         assert np.mean(y**2) == pytest.approx(1.0)
 
@@ -57,9 +57,9 @@ class TestData:
             datasets.load("wpbc", download_if_missing=False)
         except DatasetNotFoundError:
             pytest.skip("wpbc.npz is not stored here")
-        given = tensor_data.split("wpbc", 0)
+        given = tensor_data.make_split("wpbc", 0)
         assert given.train.X.shape == (60, 32)
-        found = child.on_split("wpbc", 0, "l4/3", 1, 100.0)
+        found = child.measure_split("wpbc", 0, "l4/3", 1, 100.0)
         # As in the prototype, whose mean over ten splits has this one.
         assert found["raw"]["mse"] == pytest.approx(1213, abs=1)
         assert found["centred"]["mse"] == pytest.approx(1150, abs=1)
@@ -69,7 +69,7 @@ class TestFista:
     @pytest.mark.parametrize("step", [1e-6, 0.3, 1e4])
     def test_proximal_step(self, step):
         v = np.array([-30.0, -1e-3, 0.0, 0.2, 5.0])
-        root = cube_root(v, step)
+        root = solve_cubic(v, step)
         np.testing.assert_allclose(root**3 + step * root, v, rtol=1e-9, atol=1e-15)
         for at, given in zip(root**3, v, strict=True):
             found = minimize_scalar(
@@ -84,7 +84,7 @@ class TestFista:
     def test_is_the_primal_of_our_dual(self, extrapolate):
         given = problem(number=6)
         F = np.ascontiguousarray(given.kernel.features(given.X, 4.0).T)
-        found = list(fista_path(F, given.y, given.gammas, 1e-8, extrapolate=extrapolate))
+        found = list(run_fista(F, given.y, given.gammas, 1e-8, extrapolate=extrapolate))
         contraction = dual.FeatureContraction(F.T, 4.0)
         ours = list(dual.path(contraction, Squared(), given.y[:, None], given.gammas, tol=1e-10))
         for one, other in zip(found, ours, strict=True):
@@ -99,14 +99,16 @@ class TestTextbookNewton:
         given, alpha = problem(), np.random.default_rng(3).standard_normal(14)
         F = given.kernel.features(given.X, 4.0)
         wanted = dual.FeatureContraction(F, 4.0).matrix(alpha)
-        np.testing.assert_allclose(of_features(F.T)(alpha), wanted, rtol=1e-10)
-        np.testing.assert_allclose(of_tensor(tensor_of(given))(alpha), wanted, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(apply_features(F.T)(alpha), wanted, rtol=1e-10)
+        np.testing.assert_allclose(
+            apply_tensor(tensor_of(given))(alpha), wanted, rtol=1e-8, atol=1e-8
+        )
 
     @pytest.mark.parametrize("tol", [1e-8, 1e-3])
     def test_gap_bounds_the_distance_from_our_solution(self, tol):
         given = problem(number=6)
         F = given.kernel.features(given.X, 4.0)
-        found = list(newton_path(of_features(F.T), given.y, given.gammas, tol))
+        found = list(run_newton(apply_features(F.T), given.y, given.gammas, tol))
         contraction = dual.FeatureContraction(F, 4.0)
         ours = list(dual.path(contraction, Squared(), given.y[:, None], given.gammas, tol=1e-12))
         for one, other in zip(found, ours, strict=True):
@@ -156,41 +158,41 @@ def given_split(rows=20):
 class TestModels:
     def test_same_as_the_estimator(self):
         given = part(20)
-        path = models.tensor_path(kernel_of(2), given)
-        values = gammas(models.NUMBER)
+        path = models.fit_tensor_path(make_kernel(2), given)
+        values = list_gammas(models.NUMBER)
         for place in (20, 60):
             model = TensorKernelRegressor(
-                kernel_of(2), gamma=values[place], fit_intercept=False, standardize=False
+                make_kernel(2), gamma=values[place], fit_intercept=False, standardize=False
             ).fit(given.X, given.y)
             new = part(5, seed=4).X
             np.testing.assert_allclose(path.predict(new)[:, place], model.predict(new), rtol=1e-4)
             assert path.about(place)["gap"] <= 1e-8
 
     def test_far(self):
-        assert models.far(np.r_[np.zeros(99), 1.0]) == 1
-        assert models.far(np.r_[np.zeros(50), np.ones(50)]) == 0
+        assert models.count_far(np.r_[np.zeros(99), 1.0]) == 1
+        assert models.count_far(np.r_[np.zeros(50), np.ones(50)]) == 0
 
     def test_ridge(self):
         given = part(20)
-        (path,) = models.ridge(given, 2)
+        (path,) = models.fit_ridge(given, 2)
         K = (1.0 + given.X @ given.X.T) ** 2
         scale = given.y @ K @ given.y / (given.y @ given.y)
-        penalty = scale / gammas(models.NUMBER)[30]
+        penalty = scale / list_gammas(models.NUMBER)[30]
         fitted = K @ np.linalg.solve(K + penalty * np.eye(20), given.y)
         np.testing.assert_allclose(path.predict(given.X)[:, 30], fitted, rtol=1e-6)
 
     def test_lasso(self):
-        (path,) = models.lasso(part(20), 1)
+        (path,) = models.fit_lasso(part(20), 1)
         assert path.predict(part(5).X).shape == (5, 100)
         assert path.about(0)["count"] == 0
         assert path.about(99)["count"] == 4  # the constant is one
 
     def test_nothing_is_chosen_on_the_test_part(self):
         given = given_split()
-        paths = list(models.ridge(given.train, 2))
-        first = models.outcome(paths, given, 0.0)
+        paths = list(models.fit_ridge(given.train, 2))
+        first = models.choose_model(paths, given, 0.0)
         turned = Split(given.train, given.valid, Part(given.test.X, -given.test.y))
-        second = models.outcome(paths, turned, 0.0)
+        second = models.choose_model(paths, turned, 0.0)
         assert first["place"] == second["place"]
         assert first["mse"] != second["mse"]
 
@@ -198,15 +200,15 @@ class TestModels:
         given = given_split()
         bad = models.Path(lambda X: np.full((len(X), 2), np.inf))
         fair = models.Path(lambda X: np.stack([X[:, 0] + 9.0, X[:, 2]], axis=1))
-        found = models.outcome([bad, fair, bad], given, 0.0)
+        found = models.choose_model([bad, fair, bad], given, 0.0)
         assert found["place"] == 1
         assert found["valid"] == pytest.approx(np.mean((given.valid.X[:, 2] - given.valid.y) ** 2))
         with pytest.raises(ValueError, match="finite error"):
-            models.outcome([bad], given, 0.0)
+            models.choose_model([bad], given, 0.0)
 
     def test_widths_that_overflow_are_left_out(self):
         large = Part(part(8).X * 12.0, part(8).y)
-        widths = [path.facts["width"] for path in models.exponential(large, 0)]
+        widths = [path.facts["width"] for path in models.fit_exponential(large, 0)]
         assert widths
         assert max(widths) < max(models.WIDTHS)
 
@@ -237,15 +239,15 @@ class TestChild:
     @pytest.mark.parametrize("loss", LOSSES)
     def test_losses(self, loss):
         order = {"data": "synthetic", "kernel": 2, "gammas": 3, "loss": loss}
-        given = child.posed("losses", order)
+        given = child.make_problem("losses", order)
         signs = set(given.y) == {-1.0, 1.0}
         assert signs == (loss in child.SIGNS)
         METHODS["newton"].run(given)
-        assert child.certified(given)["reached"] == 3
+        assert child.collect_certificate(given)["reached"] == 3
 
     def test_scaling(self):
         order = {"rows": 30, "kernel": "exponential", "gammas": 3}
-        given = child.posed("scaling", order)
+        given = child.make_problem("scaling", order)
         assert given.X.shape == (30, 32)
         facts = METHODS["newton-sampled"].run(given)
         assert facts["representation"] == "sampled"
@@ -271,7 +273,7 @@ class TestChild:
             if len(values) > 2:  # all but the small problem
                 raise OutOfTime
 
-        monkeypatch.setattr("benchmarks.tensor.methods.fista_path", stopped)
+        monkeypatch.setattr("benchmarks.tensor.methods.run_fista", stopped)
         found = measure("path", method="fista", limit=5.0)
         assert found == {
             "status": "timeout",
@@ -285,7 +287,7 @@ class TestChild:
     def test_tables(self):
         order = {"data": "synthetic", "seed": 0, "model": "constant", "degree": 0}
         found = child.measure("tables", limit=100.0, **order)
-        given = tensor_data.split("synthetic", 0)
+        given = tensor_data.make_split("synthetic", 0)
         assert found["raw"]["mse"] == pytest.approx(np.mean(given.test.y**2))
         left = given.test.y - given.train.y.mean()
         assert found["centred"]["mse"] == pytest.approx(np.mean(left**2))

@@ -11,7 +11,7 @@ pytest.importorskip("resource", reason="CPU seconds need a POSIX system")
 
 from benchmarks.tensor import command
 from benchmarks.tensor.paper import PROTOTYPE, SPLITS
-from benchmarks.tensor.report import FASTER, LOSSES, checks, tables
+from benchmarks.tensor.report import FASTER, LOSSES, check_bar, make_tables
 
 
 def path_record(degree, method, seconds, **more):
@@ -102,7 +102,7 @@ FOUND = stored(
 
 
 def verdicts(found):
-    return {check.name: check.passed for check in checks(found)}
+    return {check.name: check.passed for check in check_bar(found)}
 
 
 class TestBar:
@@ -112,7 +112,7 @@ class TestBar:
         assert [found[f"degree {d}: largest gap"] for d in FASTER] == [True, True, False, True]
 
     def test_figures(self):
-        found = {check.name: check.found for check in checks(FOUND)}
+        found = {check.name: check.found for check in check_bar(FOUND)}
         assert found["degree 1: FISTA to 1e-08"] == "50 (0.5 / 0.01 s); 30 extrapolated"
         assert found["degree 4: FISTA to 1e-08"] == "> 3e+04 (stopped at 300 s, 62 of 100)"
         assert found["degree 1: largest gap"].endswith("FISTA 9.0e-09 (40,000)")
@@ -130,7 +130,7 @@ class TestBar:
         assert found["800 rows, drawn: exponential"] is True
 
     def test_tables(self):
-        found = {check.name: check.passed for check in checks(FOUND) if check.group == "tables"}
+        found = {check.name: check.passed for check in check_bar(FOUND) if check.group == "tables"}
         assert set(found.values()) == {True}
 
     def test_another_mean_is_a_miss(self):
@@ -144,15 +144,15 @@ class TestBar:
 
     def test_other_splits_decide_nothing(self):
         few = stored(*(record for record in TABLES if record["seed"] < 5))
-        found = [check for check in checks(few) if check.group == "tables"]
+        found = [check for check in check_bar(few) if check.group == "tables"]
         assert {check.passed for check in found} == {None}
         assert "not measured" not in {check.found for check in found}
         elsewhere = stored(*(record | {"data": "synthetic"} for record in TABLES))
-        assert {check.passed for check in checks(elsewhere)} == {None}
+        assert {check.passed for check in check_bar(elsewhere)} == {None}
 
     def test_nothing(self):
         assert set(verdicts({}).values()) == {None}
-        assert {check.found for check in checks({})} == {"not measured"}
+        assert {check.found for check in check_bar({})} == {"not measured"}
 
     @pytest.mark.parametrize(("limit", "passed"), [(300.0, True), (1.0, None)])
     def test_stopped_peer(self, limit, passed):
@@ -173,7 +173,7 @@ class TestBar:
 class TestTables:
     def shown(self, found):
         console = Console(width=200, record=True, file=io.StringIO())
-        for table in tables(found):
+        for table in make_tables(found):
             console.print(table)
         return console.export_text()
 
@@ -228,7 +228,7 @@ class TestCommand:
     def orders(self, *options):
         parser = argparse.ArgumentParser()
         command.add_arguments(parser)
-        return list(command.orders(parser.parse_args(options)))
+        return list(command.list_orders(parser.parse_args(options)))
 
     def test_orders(self):
         found = self.orders()
@@ -246,14 +246,14 @@ class TestCommand:
         assert len(self.orders("--quick")) < len(found) / 2
 
     def test_gaps(self):
-        assert command.gaps("1e-8, 0.1") == (1e-8, 0.1)
+        assert command.parse_gaps("1e-8, 0.1") == (1e-8, 0.1)
         with pytest.raises(argparse.ArgumentTypeError, match="between 0 and 1"):
-            command.gaps("2")
+            command.parse_gaps("2")
 
     def test_degrees(self):
-        assert command.degrees("1, 4") == (1, 4)
+        assert command.parse_degrees("1, 4") == (1, 4)
         with pytest.raises(argparse.ArgumentTypeError, match="1 to 4"):
-            command.degrees("5")
+            command.parse_degrees("5")
 
     def test_runs_resumes_and_reports(self, tmp_path, monkeypatch, capsys):
         ran, place = [], tmp_path / "found.json"

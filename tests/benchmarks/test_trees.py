@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks.trees import child, command
-from benchmarks.trees.boosters import Booster, leaf_depths, node_depths
+from benchmarks.trees.boosters import Booster, compute_leaf_depths, compute_node_depths
 
 LIGHT = {
     "seconds": 2.0,
@@ -31,33 +31,33 @@ FOUND = {
 
 
 def test_what_small_trees_may_cost():
-    assert command.budgets(FOUND, "digits/10") == {"boxes": 60.0}
-    assert command.budgets({}, "digits/10") == {}
+    assert command.find_budgets(FOUND, "digits/10") == {"boxes": 60.0}
+    assert command.find_budgets({}, "digits/10") == {}
 
 
 def test_the_better_of_the_two():
-    assert command.best_peer(FOUND, "digits/10") == (4.0, "lightgbm")
-    assert command.best_peer(FOUND, "digits/10", "boxes") == (12.0, "xgboost")
-    assert command.best_peer(FOUND, "digits/10", "stumps") is None
-    assert command.best_peer({}, "digits/10") is None
+    assert command.find_best_peer(FOUND, "digits/10") == (4.0, "lightgbm")
+    assert command.find_best_peer(FOUND, "digits/10", "boxes") == (12.0, "xgboost")
+    assert command.find_best_peer(FOUND, "digits/10", "stumps") is None
+    assert command.find_best_peer({}, "digits/10") is None
 
 
 def test_checks():
-    found = {check.name: check for check in command.checks(FOUND)}
+    found = {check.name: check for check in command.check_bar(FOUND)}
     assert found["error of 300 stumps"].asked == "<= 4.50 %"
     assert found["error of 300 stumps"].passed
     assert found["3 boxes, 60 operations"].asked == "< 12.00 % (xgboost)"
     assert found["one row, 40 stumps"].passed
     worse = FOUND | {"digits/10/boxes": OURS | {"final": [60.0, 30.0, 1]}}
-    missed = [check.name for check in command.checks(worse) if not check.passed]
+    missed = [check.name for check in command.check_bar(worse) if not check.passed]
     assert missed == ["error of 300 stumps", "1 boxes, 60 operations"]
     alone = FOUND | {name: peer | {"small": {}} for name, peer in FOUND.items() if "gb" in name}
-    assert "none so cheap" in [check.asked for check in command.checks(alone)]
+    assert "none so cheap" in [check.asked for check in command.check_bar(alone)]
 
 
 def test_tables():
     console = Console(width=200, record=True, file=io.StringIO())
-    for table in command.tables(FOUND):
+    for table in command.make_tables(FOUND):
         console.print(table)
     text = console.export_text()
     assert "12.00 xgboost" in text
@@ -74,11 +74,11 @@ def test_the_largest_model_within_the_stumps(monkeypatch):
     y = (X[:, 0] > 0.5) ^ (X[:, 1] > 0.4)
     monkeypatch.setattr(child, "STUMPS", 5)
     boxes = ShareBoostClassifier(6, pool=Boxes()).fit(X, y)
-    small = child.within(boxes)
+    small = child.cut_path(boxes)
     sizes = np.cumsum([len(atom) for atom in boxes.path_["feature"]])
     assert sizes[len(small.path_["loss"]) - 1] <= 5 < sizes[len(small.path_["loss"])]
     stumps = ShareBoostClassifier(6, pool=Stumps()).fit(X, y)
-    assert len(child.within(stumps).path_["loss"]) == 5
+    assert len(child.cut_path(stumps).path_["loss"]) == 5
 
 
 def test_rows_to_tune_on_and_to_compare_on_are_apart():
@@ -95,10 +95,10 @@ def test_rows_to_tune_on_and_to_compare_on_are_apart():
 
 def test_depths():
     # LightGBM: node 0 has leaf 0 and node 1, which has leaves 1 and 2.
-    assert leaf_depths([-1, -2], [1, -3]).tolist() == [1, 2, 2]
-    assert leaf_depths([], []).tolist() == [0]
+    assert compute_leaf_depths([-1, -2], [1, -3]).tolist() == [1, 2, 2]
+    assert compute_leaf_depths([], []).tolist() == [0]
     # XGBoost: the same tree, its nodes and leaves in one list.
-    assert node_depths([1, -1, 3, -1, -1], [2, -1, 4, -1, -1]).tolist() == [0, 1, 1, 2, 2]
+    assert compute_node_depths([1, -1, 3, -1, -1], [2, -1, 4, -1, -1]).tolist() == [0, 1, 1, 2, 2]
 
 
 def test_costs_of_a_fit_that_ended_early():
@@ -142,7 +142,7 @@ def split():
 
 
 def test_small_trees_are_fitted_to_be_small(split):
-    found = child.trees(split, Fake(), 1, {"boxes": 8.0, "stumps": 22.0, "tiny": 1.0})
+    found = child.measure_trees(split, Fake(), 1, {"boxes": 8.0, "stumps": 22.0, "tiny": 1.0})
     # Without a limit, and within 22 operations, the cheapest model without errors on the rows held
     # out; within 8 operations one round, of the setting that then errs least.
     assert found["settings"] == {"bad": 3}

@@ -284,7 +284,7 @@ def test_models_that_the_theorem_is_not_about():
         bounds.shareboost(model, X, y + 5)
     with pytest.raises(ValueError, match="shape of coef_"):
         bounds.shareboost(model, X, y, W=np.ones((2, 2)))
-    with pytest.raises(TypeError, match="no fitted ShareBoostClassifier"):
+    with pytest.raises(TypeError, match="not a fitted ShareBoostClassifier"):
         bounds.shareboost(GroupPerceptron(), X, y)
 
 

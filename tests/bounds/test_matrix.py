@@ -177,7 +177,7 @@ def test_projections():
     assert needed == pytest.approx(5000, abs=1)
     assert bound.to_dict()["theorem"] == bound.theorem
     assert float(bound) == bound.value
-    with pytest.raises(ValueError, match="no power"):
+    with pytest.raises(ValueError, match="not a power"):
         bounds.sparse_kernels(1.0, 5).at(10)
 
 

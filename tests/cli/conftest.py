@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from dataclasses import dataclass
 
@@ -54,6 +55,18 @@ def mixnorm(capsys, monkeypatch, tmp_path):
         return Result(code, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture(scope="session")
+def server():
+    """Starts commands as real processes, which have signals, pipes and closed streams."""
+    if not hasattr(os, "fork"):
+        pytest.skip("needs processes that copy themselves")
+    from .processes import Server
+
+    server = Server()
+    yield server
+    server.close()
 
 
 def passengers(rows: int = 160) -> pd.DataFrame:

@@ -3,8 +3,6 @@
 import bz2
 import gzip
 import pickle
-import subprocess
-import sys
 from functools import cache
 
 import numpy as np
@@ -376,9 +374,9 @@ def test_closed_standard_input(mixnorm, monkeypatch, command):
     one_line(mixnorm(command, "-", "-t", "y", "-m", "m"), 1, "Standard input is closed")
 
 
-def test_closed_output(tmp_path):
+def test_closed_output(server, tmp_path):
     numbers(tmp_path)
-    command = f"{sys.executable} -m mixnorm fit t.csv -t y -k 1 -m m.mixnorm >&- 2>&-"
-    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, check=False, timeout=300)
-    assert done.returncode == 0
+    words = ("fit", "t.csv", "-t", "y", "-k", 1, "-m", "m.mixnorm")
+    status, _, _ = server.start(*words, folder=tmp_path, closed=[1, 2]).finish()
+    assert status == 0
     assert (tmp_path / "m.mixnorm").exists()

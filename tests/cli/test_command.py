@@ -1,7 +1,6 @@
 """The command as installed: how quickly it starts, what it imports, completion, the demo."""
 
 import json
-import os
 import subprocess
 import sys
 
@@ -11,13 +10,9 @@ from mixnorm.cli.arguments.parser import SHELLS
 
 
 def run(*words, code=None, **options):
-    command = [sys.executable, "-m", "mixnorm", *words] if code is None else [sys.executable, "-c"]
+    start = ["-m", "mixnorm"] if code is None else ["-c", code]
     return subprocess.run(
-        [*command, *([code] if code else [])],
-        check=False,
-        capture_output=True,
-        text=True,
-        **options,
+        [sys.executable, *start, *words], check=False, capture_output=True, text=True, **options
     )
 
 
@@ -61,47 +56,58 @@ def test_bash_takes_the_completion(mixnorm, tmp_path):
     assert checked.returncode == 0
 
 
-@pytest.mark.parametrize("package", ["rich", "pandas", "pyarrow", "shtab"])
-def test_packages_that_are_missing(package, tmp_path):
-    (tmp_path / "table.csv").write_text("a,b\n" + "1,x\n2,y\n" * 20)
-    words = ["fit", "table.csv", "--target", "b", "--json"]
-    words = ["completion", "bash"] if package == "shtab" else words
-    code = f"""
-import sys
+# Runs commands without a package each, which no earlier one has imported.
+MISSING = """
+import contextlib, io, json, sys
 from mixnorm.cli import main
 
 class Missing:
-    @staticmethod
-    def find_spec(name, *where):
-        if name.partition(".")[0] == {package!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+    package = None
+
+    @classmethod
+    def find_spec(cls, name, *where):
+        if name.partition(".")[0] == cls.package:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Missing)
-sys.exit(main({words!r}))
+found = {}
+for Missing.package in sys.argv[1:]:
+    assert Missing.package not in sys.modules, Missing.package
+    words = ["fit", "table.csv", "--target", "b", "--json"]
+    words = ["completion", "bash"] if Missing.package == "shtab" else words
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(words)
+    found[Missing.package] = code, out.getvalue(), err.getvalue()
+print(json.dumps(found))
 """
-    found = run(code=code, cwd=tmp_path)
-    assert found.returncode == 1
-    assert package in found.stderr
-    assert 'pip install "mixnorm[cli]"' in found.stderr
-    assert len(found.stderr.splitlines()) == 1
-    if "--json" in words:
-        assert 'pip install "mixnorm[cli]"' in json.loads(found.stdout)["problem"]
 
 
-def test_a_reader_that_goes_away(titanic):
-    found = run("predict", "--help")
-    assert found.returncode == 0
-    command = f"{sys.executable} -m mixnorm path {titanic} --target Survived -q | head -n 1"
-    piped = subprocess.run(
-        ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"],
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    assert piped.returncode == 0, piped.stderr
-    assert "Traceback" not in piped.stderr
-    assert "BrokenPipe" not in piped.stderr
+@pytest.mark.parametrize("packages", [["rich", "pyarrow", "shtab"], ["pandas"]], ids=str)
+def test_packages_that_are_missing(tmp_path, packages):
+    (tmp_path / "table.csv").write_text("a,b\n" + "1,x\n2,y\n" * 20)
+    done = run(*packages, code=MISSING, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert list(found) == packages
+    for package, (code, out, err) in found.items():
+        assert code == 1
+        assert package in err
+        assert 'pip install "mixnorm[cli]"' in err
+        assert len(err.splitlines()) == 1
+        if package != "shtab":
+            assert 'pip install "mixnorm[cli]"' in json.loads(out)["problem"]
+
+
+def test_a_reader_that_goes_away(server, titanic, tmp_path):
+    words = ("path", titanic, "--target", "Survived", "-q")
+    process = server.start(*words, folder=tmp_path)
+    assert process.stdout.readline()
+    process.stdout.close()
+    status, _, err = process.finish()
+    assert status == 0, err
+    assert b"Traceback" not in err
+    assert b"BrokenPipe" not in err
 
 
 def test_unexpected_errors_are_one_line(mixnorm, titanic, monkeypatch):
@@ -149,7 +155,7 @@ def test_markup_in_names_is_only_text(mixnorm, tmp_path):
     assert "[red]x[/red]" in found.out
 
 
-def test_demo(mixnorm, tmp_path):
+def test_demo(mixnorm, tmp_path, monkeypatch):
     found = mixnorm("demo")
     assert found.code == 0
     folder = tmp_path / "mixnorm-demo"
@@ -157,6 +163,7 @@ def test_demo(mixnorm, tmp_path):
     assert {path.name for path in folder.iterdir()} == names
     assert "$ mixnorm fit mixnorm-demo/digits.csv --target digit --features 20" in found.out
     assert found.out.count("·") == 64 - 20
+    monkeypatch.setattr("mixnorm.cli.demo._NUMBER_OF_PIXELS", 2)
     told = mixnorm("demo", "--output", "other", "--json", "-q").json
     assert set(told) == {"folder", "files", "fit", "predict"}
     assert (tmp_path / "other").is_dir()

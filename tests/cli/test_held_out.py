@@ -5,9 +5,9 @@ import pytest
 
 from mixnorm.cli.data import TrainingTable
 from mixnorm.cli.held_out import (
+    compute_error,
     compute_null_error,
-    error_spread,
-    mean_error,
+    estimate_standard_error,
     measure_error,
     split_rows,
 )
@@ -35,9 +35,9 @@ def test_errors_and_their_spread(task):
     mean, deviation = np.mean(each), np.std(each) / np.sqrt(5)
     if task == "regression":  # the error is a root, hence the derivative of one
         mean, deviation = np.sqrt(mean), deviation / (2 * np.sqrt(mean))
-    assert mean_error(truth, guess, None, task) == pytest.approx(mean)
-    assert error_spread(truth, guess, None, task) == pytest.approx(deviation)
-    assert error_spread(truth, truth, None, task) == 0.0
+    assert compute_error(truth, guess, None, task) == pytest.approx(mean)
+    assert estimate_standard_error(truth, guess, None, task) == pytest.approx(deviation)
+    assert estimate_standard_error(truth, truth, None, task) == 0.0
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
@@ -45,25 +45,29 @@ def test_weights_of_errors_and_their_spread(task):
     truth, guess = np.array([0, 1, 1, 0, 2]), np.array([0, 1, 0, 0, 5])
     weight = np.array([1, 2, 3, 1, 2])
     rows = repeat((truth, guess), weight)
-    assert mean_error(truth, guess, weight, task) == pytest.approx(mean_error(*rows, None, task))
+    assert compute_error(truth, guess, weight, task) == pytest.approx(
+        compute_error(*rows, None, task)
+    )
     # A row that counts twice varies twice as much, unlike two rows: only zeros and units of weight
     # leave rows out without changing the others.
     kept = np.array([1, 0, 1, 0, 1])
     part = repeat((truth, guess), kept)
     for unit in (1.0, 7.0):
-        spread = error_spread(truth, guess, unit * kept, task)
-        assert spread == pytest.approx(error_spread(*part, None, task))
+        spread = estimate_standard_error(truth, guess, unit * kept, task)
+        assert spread == pytest.approx(estimate_standard_error(*part, None, task))
     share = weight / weight.sum()
     each = (truth != guess).astype(float)
     expected = np.sqrt(np.sum(share**2 * (each - share @ each) ** 2))
-    assert error_spread(truth, guess, weight, "classification") == pytest.approx(expected)
+    assert estimate_standard_error(truth, guess, weight, "classification") == pytest.approx(
+        expected
+    )
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
 def test_squares_are_finite(unit):
     numbers = data("regression", [0.0, unit, 0.0, unit])
     assert measure_error(numbers, ALL, np.zeros(4)) == pytest.approx(unit * np.sqrt(0.5))
-    assert error_spread(numbers.y, np.zeros(4), None, "regression") == pytest.approx(
+    assert estimate_standard_error(numbers.y, np.zeros(4), None, "regression") == pytest.approx(
         unit * np.sqrt(0.5) / 4
     )
 

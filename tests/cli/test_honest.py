@@ -224,9 +224,10 @@ def test_the_standard_error_of_an_error_is_that_of_a_bootstrap():
         for given in (None, weight):
             shares = np.ones(500) if given is None else given
             errors = [
-                held_out.mean_error(truth[rows], guess[rows], shares[rows], task) for rows in drawn
+                held_out.compute_error(truth[rows], guess[rows], shares[rows], task)
+                for rows in drawn
             ]
             # 2000 draws know a deviation to about 2 %.
             expected = pytest.approx(np.std(errors), rel=0.06)
-            assert held_out.error_spread(truth, guess, given, task) == expected
-    assert held_out.error_spread(truth, truth, None, "regression") == 0.0
+            assert held_out.estimate_standard_error(truth, guess, given, task) == expected
+    assert held_out.estimate_standard_error(truth, truth, None, "regression") == 0.0

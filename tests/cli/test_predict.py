@@ -132,7 +132,7 @@ def test_what_is_no_model(mixnorm, titanic, tmp_path, command):
     words = [titanic] if command == "predict" else []
     found = mixnorm(command, titanic, *words)
     assert found.code == 1
-    assert "no mixnorm model" in found.err
+    assert "not a mixnorm model" in found.err
     missing = mixnorm(command, "nothing.mixnorm", *words)
     assert missing.code == 1
     assert "nothing.mixnorm: No such file" in missing.err

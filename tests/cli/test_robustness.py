@@ -6,8 +6,6 @@ import itertools
 import json
 import os
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -92,12 +90,19 @@ def test_a_request_to_end_keeps_what_there_is(mixnorm, iris, monkeypatch, tmp_pa
     package.load(tmp_path / "iris.mixnorm")
 
 
-@pytest.mark.parametrize("stream", ["2> >(head -n 1 >/dev/null)", "2>&1 | head -n 1 >/dev/null"])
-def test_files_are_written_though_nobody_listens(tmp_path, stream):
-    flowers().to_csv(tmp_path / "iris.csv", index=False)
-    command = f"{sys.executable} -m mixnorm fit iris.csv --target species -k 2 --model m {stream}"
-    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, check=False, timeout=120)
-    assert done.returncode == 0
+@pytest.mark.parametrize("both", [False, True], ids=["errors", "all output"])
+def test_files_are_written_though_nobody_listens(server, iris, tmp_path, both):
+    reading, writing = (
+        os.fdopen(end, mode) for end, mode in zip(os.pipe(), ("rb", "wb"), strict=True)
+    )
+    words = ("fit", "iris.csv", "--target", "species", "-k", 2, "--model", "m")
+    options = {"stdout": writing} if both else {}
+    process = server.start(*words, folder=tmp_path, stderr=writing, **options)
+    writing.close()
+    assert reading.readline()
+    reading.close()
+    status, _, _ = process.finish()
+    assert status == 0
     package.load(tmp_path / "m")
 
 
@@ -121,13 +126,12 @@ def test_no_file_replaces_another(mixnorm, tmp_path, words, message):
     assert (tmp_path / "m").read_text() == "a model"
 
 
-def test_output_into_a_pipe(mixnorm, iris, tmp_path):
+def test_output_into_a_pipe(mixnorm, server, iris, tmp_path):
     mixnorm("fit", iris, "--target", "species", "-k", 2, "-q")
-    command = f"{sys.executable} -m mixnorm predict iris.mixnorm iris.csv -q -o /dev/stdout | cat"
-    done = subprocess.run(
-        ["bash", "-c", command], cwd=tmp_path, check=False, capture_output=True, text=True
-    )
-    lines = done.stdout.splitlines()
+    words = ("predict", "iris.mixnorm", "iris.csv", "-q", "-o", "/dev/stdout")
+    status, out, err = server.start(*words, folder=tmp_path).finish()
+    assert status == 0, err
+    lines = out.decode().splitlines()
     assert lines[0] == "prediction"
     assert len([line for line in lines if line in ("setosa", "versicolor", "virginica")]) == 150
 
@@ -228,28 +232,17 @@ def test_wide_tables_where_there_is_no_terminal(mixnorm, titanic, monkeypatch):
     assert "training loss" in found.out
 
 
-def test_output_that_is_no_utf8(iris, tmp_path):
-    code = """
-import sys
-from mixnorm.cli import main
-for words in (
-    ["fit", "iris.csv", "--target", "species", "-k", "2", "--folds", "2", "--model", "m"],
-    ["show", "m"],
-    ["path", "iris.csv", "--target", "species", "--folds", "2"],
-):
-    if main(words):
-        sys.exit(1)
-"""
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=environment,
-        check=False,
-        capture_output=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert b"\\xb1" in done.stdout  # the sign of plus and minus
+def test_output_that_is_no_utf8(mixnorm, iris, monkeypatch):
+    written = io.BytesIO()
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr("sys." + name, io.TextIOWrapper(written, "ascii", write_through=True))
+    for words in (
+        ["fit", "iris.csv", "--target", "species", "-k", "2", "--folds", "2", "--model", "m"],
+        ["show", "m"],
+        ["path", "iris.csv", "--target", "species", "--folds", "2"],
+    ):
+        assert mixnorm(*words).code == 0, written.getvalue()
+    assert b"\\xb1" in written.getvalue()  # the sign of plus and minus
 
 
 def test_names_do_not_steer_the_terminal(mixnorm, tmp_path):
@@ -266,18 +259,13 @@ def test_json_is_one_object_also_for_usage(mixnorm):
     assert "--features" in mixnorm("fit", "x.csv", "--features", "0", "--json").json["problem"]
 
 
-def test_a_full_disk_is_told_once(tmp_path, iris):
-    done = subprocess.run(
-        f"{sys.executable} -m mixnorm path iris.csv --target species --json -q > /dev/full",
-        shell=True,
-        cwd=tmp_path,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    assert "No space left on device" in done.stderr
+def test_a_full_disk_is_told_once(server, iris, tmp_path):
+    words = ("path", "iris.csv", "--target", "species", "--json", "-q")
+    with open("/dev/full", "wb") as full:
+        status, _, err = server.start(*words, folder=tmp_path, stdout=full).finish()
+    assert status == 1
+    assert b"Traceback" not in err
+    assert b"No space left on device" in err
 
 
 def test_large_indices_of_libsvm_files(mixnorm, tmp_path):

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from mixnorm.advice import compare
+
 README = Path(__file__).parents[2] / "README.md"
 
 
@@ -15,7 +17,8 @@ def test_readme_starts_with_the_two_commands():
     assert [line.split("#")[0].strip() for line in lines[5:7]] == ["make demo", "make test"]
 
 
-def test_readme_example_runs():
+def test_readme_example_runs(monkeypatch):
+    monkeypatch.setattr(compare, "_COMPARISON", compare.ComparisonSettings(most_cuts=1))
     blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.M | re.S)
     assert blocks, "the README should show how the package is used"
     names: dict[str, object] = {}

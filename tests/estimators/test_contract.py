@@ -20,7 +20,9 @@ from mixnorm import (
     ConvMKLClassifier,
     ConvMKLClassifierCV,
     GreedyMKLClassifier,
+    GreedyMKLClassifierCV,
     GreedyMKLRegressor,
+    GreedyMKLRegressorCV,
     GreedyOptions,
     GroupPerceptron,
     JointBoostClassifier,
@@ -40,7 +42,9 @@ from mixnorm import (
     MultiTaskLearnerCV,
     OnlineMultiTaskLearner,
     ShareBoostClassifier,
+    ShareBoostClassifierCV,
     ShareBoostRegressor,
+    ShareBoostRegressorCV,
     SMSDMKLClassifier,
     SMSDMKLClassifierCV,
     TensorKernelClassifier,
@@ -91,10 +95,10 @@ class OneTask(RegressorMixin, OnlineMultiTaskLearner):
 # to 1e-7. For these the fits of kernel machines go to the end, and kernels are in float64.
 SMALL = gaussian_bank([0.1, 1.0], relative=True, dtype="float64")
 FINE = {"tol": 1e-14, "max_iter": 1000}
-FEW = {"bank": SMALL, "Cs": [1.0, 10.0], "cv": 3, "tol": 0.1}
+FEW = {"bank": SMALL, "Cs": [1.0, 10.0], "cv": 2, "tol": 0.1}
 MACHINES = [
     # With exponents near 1 an objective exact to 1e-16 leaves weights open by 1e-8.
-    MKLClassifier(gaussian_bank(dtype="float64"), p=2.0),
+    MKLClassifier(SMALL, p=2.0),
     ConvMKLClassifier(SMALL),
     SMSDMKLClassifier(SMALL),
     SMSDMKLClassifier(SMALL, solver="mirror"),
@@ -118,6 +122,8 @@ GIVEN = [
     ),
     ShareBoostRegressor(),
     ShareBoostRegressor(max_inputs=3, options=GreedyOptions(penalty="linf,1", rule="exact")),
+    ShareBoostClassifierCV(3, alphas=[1e-3], cv=2),
+    ShareBoostRegressorCV(3, alphas=[1e-3], cv=3),
     JointBoostClassifier(n_rounds=20),
     MixedNormClassifier(),
     MixedNormClassifier("trace", loss="margin"),
@@ -126,17 +132,19 @@ GIVEN = [
     MixedNormRegressor("trace", alpha=0.1),
     MixedNormRegressor(alpha=0.1, standardize=True, tol=1e-8),
     # A small gap, since weights and repeats are compared to eight digits.
-    MixedNormClassifierCV(alphas=5, cv=3),
-    MixedNormRegressorCV(alphas=5, cv=3, tol=1e-9),
+    MixedNormClassifierCV(alphas=[0.1, 0.01], cv=2, tol=1e-9),
+    MixedNormRegressorCV(alphas=2, cv=2, tol=1e-9),
     # Weighted and repeated rows may be solved in different ways, which agree to the tolerance.
     MultiTaskLearner(),
     MultiTaskLearner(standardize=True, tol=1e-8),
-    MultiTaskLearnerCV(alphas=10, tol=1e-10),
+    MultiTaskLearnerCV(alphas=2, cv=2, tol=1e-10),
     GreedyMKLRegressor(n_kernels=2),
     GreedyMKLRegressor(SMALL, n_kernels=2, algorithm="l1", tol=1e-12),
     GreedyMKLRegressor(SMALL, n_kernels=2, algorithm="l2", scan="factors"),
     GreedyMKLClassifier(n_kernels=2),
     GreedyMKLClassifier(SMALL, n_kernels=2, loss="logistic", tol=1e-12),
+    GreedyMKLRegressorCV(SMALL, n_kernels=2, cv=2),
+    GreedyMKLClassifierCV(SMALL, n_kernels=2, cv=2),
     *MACHINES,
     GroupPerceptron(),
     GroupPerceptron(scale=True, average=True),
@@ -151,8 +159,8 @@ GIVEN = [
     TensorKernelRegressor(ExponentialTensorKernel(), random_state=0, **EXACT),
     TensorKernelClassifier(**EXACT),
     TensorKernelClassifier(ExponentialTensorKernel(), loss="hinge", random_state=0),
-    TensorKernelRegressorCV(gammas=[1.0, 10.0], cv=3, **EXACT),
-    TensorKernelClassifierCV(gammas=[1.0, 10.0], cv=3, **EXACT),
+    TensorKernelRegressorCV(gammas=[1.0, 10.0], cv=2, **EXACT),
+    TensorKernelClassifierCV(gammas=[1.0, 10.0], cv=2, **EXACT),
 ]
 CHECKED = GIVEN + [
     kind() for kind in ALL if not any(isinstance(estimator, kind) for estimator in GIVEN)

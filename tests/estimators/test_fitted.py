@@ -1,5 +1,7 @@
 """Fitted attributes that every estimator has, under the same names and with the same meaning."""
 
+import inspect
+import re
 import warnings
 
 import numpy as np
@@ -11,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from mixnorm import (
     JointBoostClassifier,
+    LinearMulticlassSVC,
     MixedNormRegressor,
     OneVsRestGreedy,
     OnlineMultiTaskLearner,
@@ -34,6 +37,13 @@ KINDS = [
 SELECTORS = [kind for kind in KINDS if hasattr(kind, "get_support")]
 # What a model has in place of weights.
 OWN_WEIGHTS = {JointBoostClassifier: "rounds_"}
+# Attributes that several families have, each of which a docstring has to name.
+SHARED_ATTRIBUTES = [
+    "classes_", "n_features_in_", "feature_names_in_", "n_iter_", "coef_", "dual_coef_",
+    "intercept_", "selected_", "selected_names_", "support_", "feature_importances_", "objective_",
+    "dual_gap_", "cost_", "path_", "null_loss_", "tasks_", "best_params_", "best_score_",
+    "best_index_", "n_splits_", "cv_results_",
+]  # fmt: skip
 MULTI_TASK = {"MultiTaskLearner", "MultiTaskLearnerCV"}
 
 
@@ -89,6 +99,40 @@ def test_no_attribute_before_the_fit(kind):
     for name in ("n_features_in_", "n_iter_", "coef_", "dual_coef_", "classes_", "selected_"):
         with pytest.raises((AttributeError, NotFittedError)):
             getattr(kind(), name)
+
+
+def attributes_of(kind):
+    """Return the names of the fitted attributes that a class computes."""
+    return [name for name in dir(kind) if re.fullmatch(r"[a-z]\w*_", name)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_attribute_is_there_or_is_absent(kind, fitted):
+    """``hasattr`` sees no error but that of an attribute that this kind of model lacks."""
+    present = [name for name in attributes_of(kind) if hasattr(fitted[kind], name)]
+    assert "n_iter_" in present
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_documented_attributes_are_those_of_the_model(kind, fitted):
+    text = inspect.getdoc(kind).split("\nAttributes\n")[1].split("\nExamples\n")[0]
+    shared = {name for name in SHARED_ATTRIBUTES if hasattr(fitted[kind], name)}
+    assert not [name for name in shared if not re.search(rf"(?<!\w){name}(?!\w)", text)]
+
+
+def test_classes_of_online_tasks_are_as_given():
+    X, y = np.eye(4), np.array([[0.5, 0.0], [1.5, 1.0], [2.5, np.nan], [3.5, 1.0]])
+    model = OnlineMultiTaskLearner(losses=["squared", "logistic"]).fit(X, y)
+    assert model.classes_[0] is None
+    assert model.classes_[1].tolist() == [0.0, 1.0]
+    with pytest.raises(NotFittedError):
+        OnlineMultiTaskLearner().classes_  # noqa: B018
+
+
+def test_cost_of_a_linear_machine_is_a_product_with_its_weights():
+    X, y = load_iris(return_X_y=True)
+    model = LinearMulticlassSVC().fit(X, y)
+    assert model.cost_.multiply_adds == model.coef_.size
 
 
 def test_iterations_of_online_learners_are_passes():

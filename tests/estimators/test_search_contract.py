@@ -1,5 +1,6 @@
 """What every estimator that searches by cross-validation must do, whatever its family."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -37,6 +38,13 @@ def small(name, **options):
     return kind(**given | {"cv": KFold(3, shuffle=True, random_state=0)} | options)
 
 
+@functools.cache
+def fitted(name):
+    """Return a small search after its fit, which several tests look at; they must not change it."""
+    model = small(name)
+    return model.fit(*data_of(model))
+
+
 def data_of(model):
     if is_classifier(model):
         X, y = load_iris(return_X_y=True)
@@ -54,8 +62,7 @@ def _quiet():
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_results_have_the_keys_of_scikit_learn(name):
-    model = small(name)
-    model.fit(*data_of(model))
+    model = fitted(name)
     results = model.cv_results_
     assert model.n_splits_ == 3
     assert {"params", "mean_test_score", "std_test_score", "rank_test_score"} <= set(results)
@@ -78,7 +85,7 @@ def test_any_scorer_of_scikit_learn_may_choose(name):
     scoring = "balanced_accuracy" if is_classifier(model) else "neg_mean_squared_error"
     X, y = data_of(model)
     scored = model.set_params(scoring=scoring).fit(X, y).cv_results_["mean_test_score"]
-    plain = model.set_params(scoring=None).fit(X, y).cv_results_["mean_test_score"]
+    plain = fitted(name).cv_results_["mean_test_score"]
     if is_classifier(model):  # folds of iris are nearly balanced
         np.testing.assert_allclose(scored, plain, atol=0.1)
     else:  # targets have variance one
@@ -89,10 +96,9 @@ def test_any_scorer_of_scikit_learn_may_choose(name):
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_workers_find_the_same(name):
-    model = small(name)
-    X, y = data_of(model)
-    one = model.fit(X, y).cv_results_["mean_test_score"]
-    two = model.set_params(n_jobs=2).fit(X, y).cv_results_["mean_test_score"]
+    model = small(name, n_jobs=2)
+    one = fitted(name).cv_results_["mean_test_score"]
+    two = model.fit(*data_of(model)).cv_results_["mean_test_score"]
     np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-12)
 
 

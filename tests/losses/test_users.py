@@ -36,7 +36,7 @@ def test_losses_that_know_the_unit_of_the_targets():
 
 
 def test_losses_of_the_wrong_kind():
-    with pytest.raises(ValueError, match="no regression loss"):
+    with pytest.raises(ValueError, match="not a regression loss"):
         check_loss(losses.MarginSoftmax(), {}, classifier=False)
-    with pytest.raises(ValueError, match="no classification loss"):
+    with pytest.raises(ValueError, match="not a classification loss"):
         check_loss(losses.Absolute(), {}, classifier=True)

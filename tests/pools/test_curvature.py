@@ -47,7 +47,7 @@ def test_columns_are_ranked_by_the_capped_score_statistic(form, seed):
     X, residual, curvature = draw(seed=seed)
     pool = Columns().prepare(form(X), weight=curvature.samples)
     wanted = gains(X, residual, curvature)
-    _, found = pool._scores(residual, "l1", curvature)
+    _, found = pool._compute_scores(residual, "l1", curvature)
     np.testing.assert_allclose(found, wanted, rtol=1e-8)
     top = pool.top(residual, "l1", 6, NONE, curvature=curvature)
     assert [atom for atom, _ in top] == np.argsort(-wanted).tolist()
@@ -59,7 +59,7 @@ def test_gains_do_not_depend_on_units_and_origins():
     X, residual, curvature = draw()
     Z = X * 10.0 ** np.arange(-3, 3) + 100.0 * X.std(axis=0)
     one, other = (Columns().prepare(A, weight=curvature.samples) for A in (X, Z))
-    found = [pool._scores(residual, "l1", curvature)[1] for pool in (one, other)]
+    found = [pool._compute_scores(residual, "l1", curvature)[1] for pool in (one, other)]
     np.testing.assert_allclose(found[1], found[0], rtol=1e-8)
 
 
@@ -85,9 +85,9 @@ def test_a_union_hands_the_curvature_on():
 
 def test_a_sample_of_many_rows_is_close(monkeypatch):
     X, _, curvature = draw(n=4000)
-    whole = Columns().prepare(X, weight=curvature.samples)._bend(curvature)
+    whole = Columns().prepare(X, weight=curvature.samples)._get_second_derivatives(curvature)
     monkeypatch.setattr(dense, "SAMPLES", 1000)
-    part = Columns().prepare(X, weight=curvature.samples)._bend(curvature)
+    part = Columns().prepare(X, weight=curvature.samples)._get_second_derivatives(curvature)
     assert np.any(part != whole)
     np.testing.assert_allclose(part, whole, rtol=0.15)
 
@@ -98,7 +98,7 @@ def test_namespaces_agree(xp):
         xp.asarray(curvature.weights), xp.asarray(curvature.samples), 0.7, 1e-3, intercept=True
     )
     pool = Columns().prepare(xp.asarray(X), weight=there.samples)
-    _, found = pool._scores(xp.asarray(residual), "l1", there)
+    _, found = pool._compute_scores(xp.asarray(residual), "l1", there)
     np.testing.assert_allclose(found, gains(X, residual, curvature), rtol=1e-8)
 
 

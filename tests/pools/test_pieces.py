@@ -345,7 +345,7 @@ def test_compiled_distances_equal_their_plain_twin_bit_by_bit(dtype):
     for begin, stop in [(0, 4), (4, 9)]:
         squared_distances(by_column, centres, distances, begin, stop)
     for centre, row in zip(centres, distances, strict=True):
-        twin = pieces._squared_distances(by_column, tuple(centre.tolist()))
+        twin = pieces._compute_squared_distances(by_column, tuple(centre.tolist()))
         np.testing.assert_array_equal(row, twin)
 
 

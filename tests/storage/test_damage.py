@@ -197,12 +197,12 @@ def an_array():
 def test_foreign_files(tmp_path, content, said):
     path = tmp_path / "thing"
     path.write_bytes(content)
-    with pytest.raises(ModelFileError, match=f"is no mixnorm model file.*{said}"):
+    with pytest.raises(ModelFileError, match=f"is not a mixnorm model file.*{said}"):
         mixnorm.load(path)
 
 
 def test_folders_and_missing_files(tmp_path):
-    with pytest.raises(ModelFileError, match="is no mixnorm model file but a folder"):
+    with pytest.raises(ModelFileError, match="is a folder, not a mixnorm model file"):
         mixnorm.load(tmp_path)
     with pytest.raises(FileNotFoundError):
         mixnorm.load(tmp_path / "missing")
@@ -215,7 +215,7 @@ def test_a_large_foreign_file_is_not_read(tmp_path):
     path.touch()
     os.truncate(path, 10 << 30)  # takes no place on the disk
     tracemalloc.start()
-    with pytest.raises(ModelFileError, match="is no mixnorm model file"):
+    with pytest.raises(ModelFileError, match="is not a mixnorm model file"):
         mixnorm.load(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -65,7 +65,7 @@ WRONG = [
     ((*ARRAY, "order"), "A", "neither 'C' nor 'F'"),
     ((*ARRAY, "order"), ["C"], "neither 'C' nor 'F'"),
     *[
-        ((*ARRAY, "dtype"), dtype, "is no dtype")
+        ((*ARRAY, "dtype"), dtype, "is not a dtype")
         for dtype in ["O", "|O", "object", "<c16", ">f8", "=f8", "f8", "<f16", "<V8", "|S8", "<U0",
                       "<f8,<f8", [["a", "<f8"]], None, 8, "<M8[0s]", "<M8[fortnight]", "<f8 ",
                       "<U99999999999"]
@@ -80,10 +80,10 @@ WRONG = [
                       [1] * 40, [[1, 10]], [None, 10], [1, 10, 1]]
     ],
     # names
-    ((*MODEL, "class"), "ShareBoost", "'ShareBoost', which is no estimator"),
-    ((*MODEL, "class"), "BaseShareBoost", "is no estimator"),
-    ((*MODEL, "class"), ["ShareBoostClassifier"], "is no estimator"),
-    ((*MODEL, "class"), None, "is no estimator"),
+    ((*MODEL, "class"), "ShareBoost", "'ShareBoost', and this mixnorm has no estimator"),
+    ((*MODEL, "class"), "BaseShareBoost", "this mixnorm has no estimator"),
+    ((*MODEL, "class"), ["ShareBoostClassifier"], "this mixnorm has no estimator"),
+    ((*MODEL, "class"), None, "this mixnorm has no estimator"),
     ((*MODEL, "class"), "ShareBoostRegressor", ""),
     ((*MODEL, "kind"), 1, "entries"),
     ((*MODEL, "state"), GONE, "entries"),
@@ -93,7 +93,7 @@ WRONG = [
     # parameters
     ((*MODEL, "params", "depth"), 3, "has no 'depth'"),
     ((*MODEL, "params", "self"), 3, "has no 'self'"),
-    ((*MODEL, "params", "random_state"), float("nan"), "NaN is no JSON number"),
+    ((*MODEL, "params", "random_state"), float("nan"), "NaN is not a JSON number"),
     ((*MODEL, "params", "alpha"), "big", "alpha='big' must be a number"),
     ((*MODEL, "params", "alpha"), -1.0, "alpha=-1.0 must be at least 0"),
     ((*MODEL, "params", "alpha"), {"float": "nan"}, "alpha=nan"),
@@ -121,12 +121,12 @@ WRONG = [
     ((*MODEL, "params", "loss"), {"array": True}, "which it does not hold"),
     ((*MODEL, "params", "loss"), {"array": 1e308}, "which it does not hold"),
     ((*MODEL, "params", "loss"), {"scalar": {"dtype": "<f8", "bytes": "00"}}, "has 1 bytes"),
-    ((*MODEL, "params", "loss"), {"scalar": {"dtype": "O", "bytes": "00"}}, "is no dtype"),
+    ((*MODEL, "params", "loss"), {"scalar": {"dtype": "O", "bytes": "00"}}, "is not a dtype"),
     ((*MODEL, "params", "loss"), {"scalar": {"dtype": "<f8", "bytes": "no"}}, ""),
     ((*MODEL, "params", "loss"), {"scalar": {"dtype": "|b1", "bytes": "02"}}, "truth values"),
     ((*MODEL, "params", "loss"), {"scalar": {"dtype": "<U1", "bytes": "ffffffff"}}, "character"),
     ((*MODEL, "params", "loss"), {"objects": {"shape": [2], "items": [1]}}, ""),
-    ((*MODEL, "params", "loss"), {"objects": {"shape": [-1], "items": [1]}}, "from zero up"),
+    ((*MODEL, "params", "loss"), {"objects": {"shape": [-1], "items": [1]}}, "at least zero"),
     ((*MODEL, "params", "loss"), {"objects": {"shape": [2**40, 2**40], "items": []}}, ""),
     ((*MODEL, "params", "loss"), {"objects": {"items": [1]}}, "entries"),
     # objects
@@ -376,7 +376,7 @@ def test_strange_bytes_in_arrays(tools, digits):
         int(np.prod(each["shape"])) * np.dtype(each["dtype"]).itemsize
         for each in document["arrays"][:place]
     )
-    with pytest.raises(ModelFileError, match="no character"):
+    with pytest.raises(ModelFileError, match="not a character"):
         tools.read(tools.forged(document, raw[:start] + b"\xff" * 4 + raw[start + 4 :]))
     truth = tools.edited(
         document, (("arrays", place), {"dtype": "|b1", "shape": [8], "order": "C"})

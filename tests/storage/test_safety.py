@@ -165,7 +165,7 @@ def test_names_of_other_things(tmp_path, tools, marker, content, name, kind):
     path = tmp_path / "model.mixnorm"
     for place in (("model",), ("model", "estimator", "params", "loss")):
         path.write_bytes(tools.forged(tools.edited(document, (place, node)), raw))
-        with pytest.raises(ModelFileError, match="which is no .* of this mixnorm"):
+        with pytest.raises(ModelFileError, match="this mixnorm has no .* of that name"):
             mixnorm.load(path)
 
 

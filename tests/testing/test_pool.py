@@ -182,7 +182,7 @@ PROMISES = {
     "words": "one line of text",
     "price": "prices are positive",
     "budget": "no atom that costs more",
-    "thrift": "offers what costs no more",
+    "thrift": "offers all atoms within it",
     "shortlisted": "begins with the best atom",
     "shortlist_twice": "atoms of a shortlist differ",
     "shortlist_all": "shortlist returns at most m atoms",
@@ -247,7 +247,7 @@ class Impatient(Columns):
 @pytest.mark.parametrize(
     ("pool", "message"),
     [
-        (Batchwise(), "evaluate looks at each row by itself"),
+        (Batchwise(), "evaluate depends on each row alone"),
         (Short(), "scorer gives the weighted sums"),
         (Costly(), "total_cost counts operations"),
         (Impatient(), "no weight"),

@@ -121,6 +121,7 @@ class ClassCase(AdviceCase):
         """Return a score for each class; minus infinity for one without training rows."""
         found = path.decision_function(test[0])
         if found.shape[2] == 1:
+            # One score for two classes is the difference of two.
             found = np.concatenate([-0.5 * found, 0.5 * found], axis=2)
         scores = np.full((*found.shape[:2], self.n_outputs), -np.inf)
         scores[:, :, np.unique(train[1])] = found
@@ -129,6 +130,8 @@ class ClassCase(AdviceCase):
     def loss(self, scores: np.ndarray, y: np.ndarray) -> float:
         """Return the mean logistic loss."""
         lost = -log_softmax(scores, axis=1)[np.arange(len(y)), y]
+        # A class without training rows has the probability zero, and an infinite loss would hide
+        # all others. It costs ten more than chance instead.
         n_known = np.count_nonzero(np.isfinite(scores[0]))
         return float(np.where(np.isfinite(lost), lost, np.log(n_known) + 10.0).mean())
 
@@ -177,6 +180,7 @@ class TaskCase(AdviceCase):
 
     def folds(self, n_folds: int, seed: int) -> Folds:
         """Return training and test parts with the same share of each task."""
+        # Every task is split by itself, so that each fold has rows of all tasks.
         tasks = [_split(KFold, n_folds, seed, X, y) for X, y in zip(self.X, self.y, strict=True)]
         return [
             (_gather_tasks(train for train, _ in parts), _gather_tasks(test for _, test in parts))
@@ -256,6 +260,7 @@ def _holds_classes(y: np.ndarray, task: str | None) -> bool:
     if y.dtype.kind in "f":
         if not np.all(np.isfinite(y)):
             raise ValueError("y contains NaN or infinity; remove these rows.")
+        # Labels are often stored as floats, and counts as whole numbers.
         few = len(np.unique(y)) <= _MOST_LABELS_IN_FLOATS
         return bool(few and np.all(y == np.round(y)))
     if y.dtype.kind in "iu" and len(np.unique(y)) > max(_MOST_LABELS_IN_FLOATS, len(y) // 4):

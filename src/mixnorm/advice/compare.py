@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,12 +23,30 @@ from mixnorm.norms import MixedNorm, Norm, as_norm
 #: One norm, several, or several with names.
 Norms = str | Norm | Iterable[str | Norm] | Mapping[str, str | Norm]
 _DEFAULT_NORMS = ("l1,1", "l2,1", "l2,2", "trace")
-# This many rows need only one cut into folds. Fewer rows are cut at most _MOST_CUTS times.
-_ROWS_FOR_ONE_CUT, _MOST_CUTS = 400, 4
-# Iterations per fit: a comparison needs no exact solutions.
-_MAX_ITER_OF_COMPARISON = 300
-# The share of the loss of the first, empty models in the common level, equation bound-level.
-_SHARE_OF_EMPTY_LOSS = 0.02
+
+
+@dataclass(frozen=True)
+class ComparisonSettings:
+    """How norms are compared.
+
+    Attributes
+    ----------
+    rows_for_one_cut, most_cuts : int
+        This many rows need only one cut into folds. Fewer rows are cut several times, at most
+        ``most_cuts`` times.
+    max_iter : int
+        Iterations per fit: a comparison needs no exact solutions.
+    share_of_empty_loss : float
+        The share of the loss of the first, empty models in the common level (:eq:`bound-level`).
+    """
+
+    rows_for_one_cut: int = 400
+    most_cuts: int = 4
+    max_iter: int = 300
+    share_of_empty_loss: float = 0.02
+
+
+_COMPARISON = ComparisonSettings()
 
 
 def advise(
@@ -90,7 +108,7 @@ def advise(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from mixnorm import advise
-    >>> advice = advise(*load_iris(return_X_y=True))
+    >>> advice = advise(*load_iris(return_X_y=True), cv=3, n_alphas=6)
     >>> advice.best_norm_ in ("l1,1", "l2,1", "l2,2", "trace")
     True
     """
@@ -107,20 +125,22 @@ def advise(
             f"{where} {case.n} rows, too few for cv={cv} folds; lower cv, or add rows."
         )
     # The fewer rows there are, the more a single cut into folds depends on chance.
-    cuts = int(np.clip(_ROWS_FOR_ONE_CUT // max(1, case.n), 1, _MOST_CUTS))
+    cuts = int(np.clip(_COMPARISON.rows_for_one_cut // max(1, case.n), 1, _COMPARISON.most_cuts))
+    # All norms get the same folds, so that their errors can be compared fold by fold.
     folds = [fold for repeat in range(cuts) for fold in case.folds(cv, (seed + repeat) % 2**32)]
     null = np.array([case.null_error(train, test) for train, test in folds])
     curves = {}
     for name, norm in chosen.items():
         if progress is not None:
             progress(name)
-        model = case.make_model(norm, tol=float(tol), max_iter=_MAX_ITER_OF_COMPARISON)
+        model = case.make_model(norm, tol=float(tol), max_iter=_COMPARISON.max_iter)
         curves[name] = compute_curve(case, model, folds, n_alphas, cuts)
     level = _find_common_level(curves)
     found = [
         NormAdvice(name, norm, curves[name], *_bound_excess_risk(case, norm, curves[name], level))
         for name, norm in chosen.items()
     ]
+    # Rounded: errors that are equal but for rounding are ordered by their losses.
     found.sort(key=lambda one: (round(one.error, 12), one.loss))
     verdict = choose_verdict(case, found, null)
     targets: Any = y
@@ -143,13 +163,15 @@ def _find_common_level(curves: dict[str, NormCurve]) -> float:
     """Return a held-out loss that all norms reach (:eq:`bound-level`)."""
     means = [curve.losses.mean(axis=0) for curve in curves.values()]
     worst = max(float(losses.min()) for losses in means)
+    # The first penalty leaves no weights, so that its loss is that of the empty model.
     first = max(float(losses[0]) for losses in means)
-    return worst + _SHARE_OF_EMPTY_LOSS * max(0.0, first - worst)
+    return worst + _COMPARISON.share_of_empty_loss * max(0.0, first - worst)
 
 
 def _find_comparator(curve: NormCurve, level: float) -> float:
     """Return the norm of the first weights along the path that reach a held-out loss."""
     losses = curve.losses.mean(axis=0)
+    # The level is the largest of minima and a little more, so that every norm reaches it.
     reached = np.flatnonzero(losses <= level + 1e-12)
     place = int(reached[0]) if len(reached) else int(np.argmin(losses))
     return float(curve.norms[:, place].mean())
@@ -160,6 +182,7 @@ def _bound_excess_risk(
 ) -> tuple[float, float, Bound | None]:
     """Return the radius of the data, the norm of the comparator, and the bound if there is one."""
     comparator = _find_comparator(curve, level)
+    # Outputs that share rows are examples with one row for all tasks (:eq:`bound-radii`).
     examples = "classes" if case.kind == "classes" else "tasks"
     try:
         bound = excess_risk(

@@ -54,12 +54,14 @@ class NormCurve:
     def best(self) -> int:
         """The index of the penalty with the smallest held-out error, then the smallest loss."""
         errors, losses = self.errors.mean(axis=0), self.losses.mean(axis=0)
+        # The last key counts first: errors, and of equal errors the smaller loss.
         return int(np.lexsort((losses, np.round(errors, 12)))[0])
 
     @property
     def honest_errors(self) -> np.ndarray:
         """Errors by fold, each at the penalty that is best on the other folds."""
         total = self.errors.sum(axis=0)
+        # The sum over all folds less the own one is the sum over the others.
         chosen = np.argmin(np.round(total - self.errors, 12), axis=1)
         return np.asarray(self.errors[np.arange(len(self.errors)), chosen])
 
@@ -101,8 +103,10 @@ class AdviceProblem:
             path = self.model.path(
                 *train, alphas=self.alphas, alpha_ratio=_RATIO_OF_COMPARED_PENALTIES
             )
+        # A norm with fewer penalties than the others would have another best one.
         if len(path) < self.chains[chain]:  # the path ends early at an interrupt
             raise KeyboardInterrupt
+        # Later folds are fitted at the same penalties.
         self.alphas = path.alphas
         for place, scores in enumerate(self.case.scores(path, train, test)):
             facts = {

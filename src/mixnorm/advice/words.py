@@ -28,6 +28,7 @@ def choose_verdict(case: AdviceCase, found: list[NormAdvice], null: np.ndarray) 
     chance = best.standard_error(ahead)
     if case.kind == "classes":  # errors on a few folds may be equal by chance
         share = float(np.mean(best.honest_errors))
+        # The binomial standard error: a few folds may agree by chance.
         chance = max(chance, float(np.sqrt(share * (1.0 - share) / case.n)))
     if ahead.mean() <= _ERRORS_ABOVE_NOTHING * chance or ahead.mean() <= 0.0:
         return "nothing"
@@ -38,6 +39,7 @@ def choose_verdict(case: AdviceCase, found: list[NormAdvice], null: np.ndarray) 
 
 def is_as_good(best: NormAdvice, other: NormAdvice) -> bool:
     """Tell whether a norm is within a standard error of the best, fold by fold."""
+    # Differences on the same folds vary far less than the errors themselves.
     behind = other.curve.errors[:, other.curve.best] - best.curve.errors[:, best.curve.best]
     return bool(behind.mean() <= _ERRORS_WITHIN_A_TIE * best.curve.standard_error(behind))
 

@@ -69,8 +69,8 @@ class Bound:
         before = self.inputs.get("n")
         if before is None or self.power == 0.0:
             raise ValueError(
-                f"The bound on {self.name} is no power of the number of samples, so it cannot be "
-                "rescaled; compute it again."
+                f"The bound on {self.name} is not a power of the number of samples, so it cannot "
+                "be rescaled; compute it again."
             )
         if not 0.0 < n < math.inf:
             raise ValueError(f"n={n!r} must be positive and finite.")
@@ -83,6 +83,7 @@ class Bound:
             f"{moves} from {self.value:.3g} to {value:.3g}, all else being the same."
         )
         inputs = self.inputs | {"n": float(n)}
+        # Bounds on regret count their samples as rounds; both names must tell the same number.
         if "rounds" in inputs:
             inputs["rounds"] = float(n)
         inputs.pop("step", None)  # the best step depends on the number of rounds
@@ -95,8 +96,10 @@ class Bound:
             raise ValueError(f"The bound on {self.name} does not fall with the number of samples.")
         if not value > 0.0:
             raise ValueError(f"value={value!r} must be positive.")
+        # A bound of zero, as of weights of norm zero, holds for any number of samples.
         if not self.value > 0.0:
             return 1.0
+        # In logarithms, because the number of samples for a tiny value overflows.
         logarithm = math.log(before) + (math.log(value) - math.log(self.value)) / self.power
         return float(math.ceil(math.exp(logarithm))) if logarithm < 700.0 else math.inf
 

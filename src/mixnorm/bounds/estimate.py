@@ -81,9 +81,11 @@ def rademacher_estimate(
     """
     norm, radius, examples, (n, d, k) = check_ball(norm, X, radius, n_outputs, examples)
     n_draws = check_count("n_draws", n_draws, least=2)
+    # One draw makes a seed, so that old and new generators can both be given.
     if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31))
     rng = np.random.default_rng(random_state)
+    # Signs and sums of all draws would be n_draws times as large as the data.
     step = max(1, _NUMBERS_PER_STEP // (d * k + n * k))
     values = []
     for start in range(0, n_draws, step):
@@ -108,7 +110,11 @@ def _draw_sums(
     if examples == "classes":
         signs = _draw_class_signs(y, n, k, count, rng)
     else:
+        # A sign for each example, draw and output: with one output per row, or tasks whose examples
+        # are independent (:eq:`bound-tasks`), every output has its own.
         signs = rng.integers(0, 2, size=(n, count * k)) * 2.0 - 1.0
+    # The tasks have rows of their own, of which the first n count: as many as the smallest task
+    # has.
     if isinstance(X, (list, tuple)) and examples == "tasks":
         parts = signs.reshape(n, count, k)
         found = np.stack([np.asarray(X[r][:n].T @ parts[:, :, r]) for r in range(k)], axis=-1)
@@ -128,7 +134,10 @@ def _draw_class_signs(
     signs = np.zeros((n, count, k))
     rows, draws = np.arange(n)[:, None], np.arange(count)
     drawn = rng.integers(0, 2, size=(n, count)) * 2.0 - 1.0
+    # One to k - 1 classes further on, so never the class itself.
     other = (y[:, None] + rng.integers(1, k, size=(n, count))) % k
+    # The example x (e_y - e_r)' times a sign has that sign in the column of its class, and the
+    # opposite one in that of the other class (:eq:`bound-radii`).
     signs[rows, draws, y[:, None]] = drawn
     signs[rows, draws, other] = -drawn
     return signs.reshape(n, count * k)
@@ -136,6 +145,7 @@ def _draw_class_signs(
 
 def dual_norms(norm: Norm, stack: np.ndarray) -> np.ndarray:
     """Return the dual norm of every matrix of a stack of shape ``(count, d, k)``."""
+    # The whole stack in one call; the norm's own method takes one matrix at a time.
     if isinstance(norm, MixedNorm) and norm.groups is None:
         rows = np.linalg.norm(stack, ord=conjugate(float(norm.inner)), axis=-1)
         return np.asarray(np.linalg.norm(rows, ord=conjugate(float(norm.outer)), axis=-1))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 # Largest tolerance of refits that count as exact.
+# The theorem assumes optimal weights after every round; a bound is printed with fewer digits.
 _TOL_OF_EXACT_REFITS = 1e-8
 _SHAREBOOST_PAPER = "Shalev-Shwartz, Wexler and Shashua"
 
@@ -56,22 +57,28 @@ def shareboost(
     _check_model_and_rows(model, X, coef)
     bias = to_numpy(model.intercept_ if intercept is None else intercept)
     X, y, classes = np.asarray(to_numpy(X), np.float64), to_numpy(y), to_numpy(model.classes_)
+    # The theorem holds for any intercept, so that of the model is as good as another.
     scores = X @ coef.T + np.atleast_1d(bias).astype(np.float64)
     labels = np.searchsorted(classes, y)
     if np.any(labels >= len(classes)) or np.any(classes[labels] != y):
         raise ValueError("y has labels that are not in classes_; give the training labels.")
     loss = model.model_.outputs.loss
+    # The soft-max loss depends on the difference of the two scores alone. Halves with opposite
+    # signs have the smallest largest weight.
     if scores.shape[1] == 1:  # two classes have one row of weights, that of the second
         scores = np.concatenate([-0.5 * scores, 0.5 * scores], axis=1)
         coef = np.concatenate([-0.5 * coef, 0.5 * coef])
     n = len(X)
     encoded = loss.encode(labels, scores.shape[1], scores)
     lost, _ = loss.value_and_residual(scores, encoded, np.full(n, 1.0 / n))
+    # The theorem measures columns in units of their largest magnitude. Weights of columns divided
+    # by it are multiplied by it.
     size = float(np.sum(np.max(np.abs(coef), axis=0) * np.max(np.abs(X), axis=0, initial=0.0)))
     rounds = max(1, len(model.path_["loss"]))
     value = float(lost) + 4.0 * size * size / rounds
     measured = float(model.path_["loss"][-1]) if len(model.path_["loss"]) else model.null_loss_
     enough = 1
+    # 4 |W|^2 / T is a tenth of the empty model's loss at this T.
     if model.null_loss_:
         enough = max(1, math.ceil(4.0 * size * size / (0.1 * model.null_loss_)))
     sentence = (
@@ -93,6 +100,7 @@ def shareboost(
 
 def _explain_why_outside(model: BaseEstimator) -> str:
     """Return why the theorems do not cover a model, or an empty string if they do."""
+    # The proof minimises the loss alone; a penalty stops the weights before its minimum.
     if isinstance(model.alpha, str) or model.alpha != 0.0:
         return f"a penalty (alpha={model.alpha!r}; set 0)"
     options = model.options_
@@ -118,7 +126,7 @@ def _check_model_and_rows(model: BaseEstimator, X: MatrixLike, coef: np.ndarray)
     """Raise a clear error for models and rows that the bound cannot be computed for."""
     if not hasattr(model, "path_") or not hasattr(model, "classes_"):
         raise TypeError(
-            f"{type(model).__name__} is no fitted ShareBoostClassifier; fit one, because the "
+            f"{type(model).__name__} is not a fitted ShareBoostClassifier; fit one, because the "
             "theorem is about such models."
         )
     if not model.model_.pool.plain:
@@ -148,6 +156,7 @@ def shareboost_drops(model: BaseEstimator) -> tuple[np.ndarray, np.ndarray]:
     if reason:
         raise ValueError(f"The theorem does not cover a model with {reason}.")
     losses = np.concatenate([[model.null_loss_], model.path_["loss"]])
+    # ``path_["gradient"]`` is the l1 norm of the gradient of the column that each round added.
     return -np.diff(losses), 0.25 * np.asarray(model.path_["gradient"]) ** 2
 
 
@@ -186,6 +195,8 @@ def shareboost_generalization(
         raise ValueError(f"n_classes={n_classes!r} must be at least 2.")
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta={delta!r} must be between 0 and 1.")
+    # T k ln(T k) ln k is the Natarajan dimension of linear classifiers of T features, and T ln d
+    # the union over the choices of features.
     weights = n_chosen * n_classes
     total: float = weights * math.log(weights) * math.log(n_classes)
     total += n_chosen * math.log(n_features) + math.log(1.0 / delta)

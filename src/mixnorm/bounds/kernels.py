@@ -46,6 +46,7 @@ def kernel_learning(
     count, rows, size = _measure_bank(bank, n, largest)
     if not rows >= 1 or not 0.0 <= size < math.inf:
         raise ValueError(f"n={rows!r} must be at least 1, and largest={size!r} not negative.")
+    # The proof sets p = ln M, and a dual exponent below 2 would lose strong convexity: M >= e^2.
     if count < 8:
         raise ValueError(f"bank has {count} kernels; the theorem is for at least 8 kernels.")
     value = math.e * math.sqrt(size * math.log(count) / (float(gamma) ** 2 * rows))
@@ -65,6 +66,7 @@ def _measure_bank(bank: Any, n: int | None, largest: float | None) -> tuple[int,
         if n is None:
             raise ValueError("n is missing; give the number of training rows.")
         return int(bank), int(n), 1.0 if largest is None else float(largest)
+    # A fitted bank makes its matrices when asked; a stack is one already.
     stack = getattr(bank, "grams", None)
     grams = bank if stack is None else stack()
     if getattr(grams, "diagonals", None) is None:
@@ -91,7 +93,8 @@ def local_rademacher(
     The rate is :math:`\xi(K)^2 (\ln n)^3 / n` (:eq:`bound-local`), with
     :math:`\xi(K) = \sqrt e (4 \ln K)^{1 + 1/(2 \ln K)}` for :math:`q \ge 2 \ln K`, and
     :math:`(2q)^{1 + 1/q} K^{1/q}` otherwise. For functions whose losses have second moments of at
-    most :math:`r`, it is :math:`\xi(K) \sqrt{\zeta r} (\ln n)^{3/2} / \sqrt n + \ln(1/\delta) / n`.
+    most :math:`r`, it is :math:`\xi(K) \sqrt{\zeta r} (\ln n)^{3/2} / \sqrt n + \ln(1/\delta) / n`
+    (:eq:`bound-local-moment`).
 
     Parameters
     ----------
@@ -126,18 +129,20 @@ def local_rademacher(
     q = 2.0 * logarithm if q is None else float(q)
     if not q > 0.0:
         raise ValueError(f"q={q!r} must be positive.")
+    # For larger q the norm over classes hardly changes, and the bound is that of q = 2 ln K.
     if q >= 2.0 * logarithm:
         xi = math.sqrt(math.e) * (4.0 * logarithm) ** (1.0 + 0.5 / logarithm)
     else:
         xi = (2.0 * q) ** (1.0 + 1.0 / q) * n_classes ** (1.0 / q)
     inputs = {"n": float(n), "classes": float(n_classes), "q": q, "xi": xi}
+    # No ``power`` is given to the bound: logarithms of n make it no power of n.
     value = xi * xi * math.log(n) ** 3 / n
     if r is not None:
         inputs |= {"r": float(r), "smoothness": float(smoothness), "delta": float(delta)}
         value = xi * math.sqrt(smoothness * r / n) * math.log(n) ** 1.5 + math.log(1.0 / delta) / n
     sentence = (
         f"The rate for {n_classes} classes and {n} rows is {value:.3g}, up to constants that the "
-        "paper leaves open: it orders numbers of classes and rows, and is no bound by itself."
+        "paper leaves open: it orders numbers of classes and rows, and is not a bound by itself."
     )
     theorem = f"Multi-class learning: from theory to algorithm, Theorem {2 if r is None else 1}"
     return Bound(value, "local Rademacher complexity", theorem, inputs, sentence, "paper", RATE)
@@ -209,7 +214,10 @@ def sparse_kernels_rate(gamma: float, n_steps: int, mu: float = 3.0) -> Bound:
     """
     if not gamma > 0.0 or not n_steps >= 0 or not mu > 1.0:
         raise ValueError("gamma must be positive, n_steps not negative, and mu above 1.")
+    # Kernels that share a direction have an infinite gamma: the bound is then that of no step at
+    # all.
     tau = 0.0 if gamma == math.inf else (mu - 1.0) ** 2 / (8.0 * mu * (mu + 1.0) * gamma**2)
+    # The empty model has half the mean square of the targets, at most one half.
     value = 0.5 * max(0.0, 1.0 - tau) ** n_steps
     sentence = f"After {n_steps} steps the loss is at most {value:.3g} above the smallest one."
     inputs = {"gamma": float(gamma), "steps": float(n_steps), "mu": float(mu), "tau": tau}
@@ -220,7 +228,7 @@ def sparse_kernels_rate(gamma: float, n_steps: int, mu: float = 3.0) -> Bound:
 def sparse_kernels_steps(gamma: float, error: float) -> Bound:
     r"""Return a number of greedy steps after which the loss is at most six times an error.
 
-    It is :math:`16 \gamma^2 \ln(1 / (12 \epsilon))`.
+    It is :math:`16 \gamma^2 \ln(1 / (12 \epsilon))` (:eq:`enough-steps`).
 
     Parameters
     ----------
@@ -253,7 +261,8 @@ def sparse_kernels_generalization(
     r"""Bound the excess risk of greedily chosen kernels against functions in a ball.
 
     The bound is :math:`196 (R + \sqrt d)^2 \sqrt{A \ln(m + 1) / N}`, with probability
-    :math:`1 - (m + 1)^{1 - A}`, for :math:`A \ln(m + 1) \le N \le 2^{m+1}`.
+    :math:`1 - (m + 1)^{1 - A}`, for :math:`A \ln(m + 1) \le N \le 2^{m+1}`
+    (:eq:`bound-sparse-rows`).
 
     Parameters
     ----------
@@ -282,6 +291,8 @@ def sparse_kernels_generalization(
             "confidence must be above 1, n_kernels at least 3, n_chosen at least 1, and radius not "
             "negative."
         )
+    # The theorem needs n between A ln(m + 1) and 2^(m + 1); the second is compared in logarithms,
+    # because 2^(m + 1) overflows.
     size = confidence * math.log(n_kernels + 1.0)
     if not n >= size or math.log2(n) > n_kernels + 1.0:
         raise ValueError(
@@ -325,6 +336,7 @@ def tensor_rate(gamma: float, step: float, delta: float = 0.5) -> Bound:
     """
     if not gamma > 0.0 or not step > 0.0 or not 0.0 < delta < 1.0:
         raise ValueError("gamma and step must be positive, and delta between 0 and 1.")
+    # For a long step the factor could be negative, which would say that the minimum is passed.
     value = max(0.0, 1.0 - 2.0 / gamma * step * (1.0 - delta))
     sentence = f"A step of {step:.3g} leaves at most {value:.3g} of the gap to the minimum."
     inputs = {"gamma": float(gamma), "step": float(step), "delta": float(delta)}

@@ -65,6 +65,8 @@ def rademacher(
     norm, radius, examples, (n, d, k) = check_ball(norm, X, radius, n_outputs, examples)
     if form == "paper":
         return _bound_in_closed_form(norm, X, radius, (n, d, k), examples)
+    # The norms with exponent 1 are not strongly convex. The ball of their surrogate contains
+    # theirs, so its bound holds for them too (:eq:`bound-twin`).
     convex = find_strongly_convex(norm, (d, k))
     beta = float(convex.strong_convexity())
     size = float(np.max(radii(convex, X, k, examples), initial=0.0))
@@ -128,6 +130,8 @@ def excess_risk(
         f"With {n} samples, the best fit in the ball of radius {radius:.3g} costs at most "
         f"{value:.3g} more on new data than the best weights in it, on average."
     )
+    # The contraction needs losses of one score. A loss on labels depends on all scores of a row,
+    # and the number is not proved for the empirical minimiser (:eq:`bound-batch`).
     if _choose_examples(X, n_outputs, examples) == "classes":
         kind = RATE
         sentence = (
@@ -146,6 +150,8 @@ def _bound_in_closed_form(
 ) -> Bound:
     """Return the closed form of the paper, with the dual of the norm itself, not of a surrogate."""
     n, d, k = sizes
+    # The closed form bounds the examples by the dual of the norm itself, up to a factor of e, and
+    # leaves out this factor: it orders norms, but is no bound.
     logarithm, name = _find_closed_form(norm, d, k)
     largest = float(np.max(radii(norm, X, k, examples), initial=0.0))
     value = radius * largest * math.sqrt(logarithm / n)
@@ -158,6 +164,7 @@ def _bound_in_closed_form(
 def _find_closed_form(norm: Norm, d: int, k: int) -> tuple[float, str]:
     """Return the logarithm in the paper's Table 1, and the formula in words."""
     if isinstance(norm, Spectral) and norm.q == 1:
+        # At least ln 2, as a logarithm of one would make the rate zero.
         return math.log(max(2, min(k, d))), "W_S1 X_Sinf sqrt(ln min(k, d) / n)"
     forms: dict[tuple[float, float], tuple[float, str]] = {
         (1, 1): (math.log(max(2, k * d)), "W_11 X_inf sqrt(ln(kd) / n)"),
@@ -216,5 +223,6 @@ def _check_sizes(X: MatrixLike, n_outputs: int) -> tuple[int, int, int]:
             raise ValueError("X has entries that are NaN or infinite; remove or replace them.")
     if len({shape[1] for shape in shapes}) > 1:
         raise ValueError("The tasks of X have different numbers of columns; give them the same.")
+    # An example has a row of every task, so there are as many as the smallest task has rows.
     outputs = len(parts) if is_list_of_tables(X) else n_outputs
     return min(shape[0] for shape in shapes), int(shapes[0][1]), outputs

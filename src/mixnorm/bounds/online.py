@@ -33,6 +33,7 @@ def regret(model: BaseEstimator, W: ArrayLike | None = None) -> Bound:
         ``inputs["measured"]`` is the regret itself.
     """
     W = _choose_weights(model, W)
+    # The model has summed its steps and gradients while it learned; no row was kept.
     value, measured = float(model.regret_bound(W)), float(model.regret(W))
     rounds = float(model.n_rounds_)
     sentence = (
@@ -77,6 +78,7 @@ def best_regret(size: float, gradients: float, rounds: int, strong_convexity: fl
     for name, value in (named | {"strong_convexity": strong_convexity}).items():
         if not 0.0 < float(value) < math.inf:
             raise ValueError(f"{name}={value!r} must be positive and finite.")
+    # :eq:`bound-regret` with f_max = size^2 / 2, so that the factors of two cancel.
     value = gradients * size * math.sqrt(rounds / strong_convexity)
     step = size / gradients * math.sqrt(strong_convexity / rounds)
     sentence = (

@@ -21,6 +21,7 @@ def find_strongly_convex(norm: Norm, shape: tuple[int, int]) -> Any:
 
     Surrogates are those of :eq:`bound-twin`.
     """
+    # A norm that is strongly convex itself has the better constant.
     if has_ability(norm, "strong_convexity"):
         return norm
     surrogate = getattr(norm, "surrogate", None)
@@ -56,13 +57,19 @@ def radii(norm: Norm, X: MatrixLike, n_outputs: int, examples: str) -> np.ndarra
     # norm is a product.
     if own is None and isinstance(norm, MixedNorm) and norm.groups is None:
         inner, outer = conjugate(float(norm.inner)), conjugate(float(norm.outer))
+        # A matrix x s' with signs s in ``columns`` places: the s-norm of each row is |x_j|
+        # columns^(1/s).
         return np.asarray(columns ** (1.0 / inner) * row_norms(X, outer))
     if own is None and isinstance(norm, Spectral):
+        # The one singular value of a matrix of rank one is the product of the two lengths, for any
+        # exponent.
         return math.sqrt(columns) * row_norms(X, 2.0)
     if examples == "tasks":
         tasks = [_dense_rows(part) for part in own or [X] * n_outputs]
         together = zip(*tasks, strict=False)  # up to the rows of the smallest task
         return np.array([norm.dual(np.stack(rows, axis=1)) for rows in together])
+    # With groups the norm may treat outputs differently, so the example has all columns: the first
+    # class counts 1, the second -1.
     wide = np.zeros(max(columns, n_outputs))
     wide[:columns] = [1.0, -1.0][:columns]
     return np.array([norm.dual(np.outer(row, wide)) for row in _dense_rows(X)])
@@ -91,12 +98,15 @@ def row_norms(X: MatrixLike, p: float) -> np.ndarray:
     largest = np.max(X, axis=1, initial=0.0)
     if p == math.inf:
         return np.asarray(largest)
+    # Powers of up to ln d: entries above 1e20 would overflow, and small ones vanish.
     scale = np.where(largest > 0.0, largest, 1.0)[:, None]
     return np.asarray(largest * ((X / scale) ** p).sum(axis=1) ** (1.0 / p))
 
 
 def _sparse_row_norms(X: sparse.csr_array, p: float) -> np.ndarray:
     X = abs(X.astype(np.float64))
+    # Entries that are not stored are zero, and change neither a maximum of magnitudes nor a sum of
+    # powers.
     largest = np.asarray(X.max(axis=1).todense()).ravel()
     if p == math.inf:
         return largest

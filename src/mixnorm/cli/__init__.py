@@ -1,7 +1,8 @@
 """The command line: ``mixnorm fit``, ``path``, ``predict``, ``show``, ``stream``, ``demo``.
 
-Open ``commands.py`` first; ``arguments`` has the parser, ``stream`` its command. The room may
-import all others, in the functions that need them, so that ``mixnorm --help`` is quick.
+Open ``commands.py`` first; ``arguments`` has the parser, and ``stream`` its own command. The room
+may
+import all other rooms. Functions import what they need, so that ``mixnorm --help`` is quick.
 """
 
 from __future__ import annotations

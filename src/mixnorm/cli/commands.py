@@ -20,7 +20,7 @@ from mixnorm.cli.arguments.parser import UsageError, build_parser
 from mixnorm.cli.data import TrainingTable, load_training_data
 from mixnorm.cli.demo import demo as demo
 from mixnorm.cli.full import fit_all_columns
-from mixnorm.cli.held_out import mean_error
+from mixnorm.cli.held_out import compute_error
 from mixnorm.cli.screen import Screen, escape_text, format_error, write_output
 from mixnorm.cli.search import SearchOutcome, TableSearch
 from mixnorm.cli.signals import ignore_interrupts
@@ -312,7 +312,7 @@ def _measure(model: TableModel, table: Table | SparseTable, found: PredictedTabl
     else:
         truth = as_target_numbers(values, mark)
         rows = np.flatnonzero(np.isfinite(truth))
-        error = mean_error(truth[rows], guess[rows], None, model.task) if len(rows) else math.nan
+        error = compute_error(truth[rows], guess[rows], None, model.task) if len(rows) else math.nan
     if not len(rows):
         return
     found.set_error(error, model.task, len(rows))

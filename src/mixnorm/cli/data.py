@@ -100,11 +100,11 @@ def _encode_frame(table: Table, options: argparse.Namespace) -> TrainingTable:
     if not len(frame):
         raise TableError(f"{table.name} has a header but no rows.")
     mark = detect_decimal_mark(frame)
-    target = read_target(frame[_find(table, options.target)], options.task, mark)
+    target = read_target(frame[_find_column(table, options.target)], options.task, mark)
     _check_targets(target, table.name)
-    weights = [] if options.weight is None else [_find(table, options.weight)]
+    weights = [] if options.weight is None else [_find_column(table, options.weight)]
     weight = _read_weights(frame, weights[0], mark) if weights else None
-    dropped = [_find(table, name) for name in options.drop]
+    dropped = [_find_column(table, name) for name in options.drop]
     if target.name in dropped:
         raise UsageError(f"--drop names the target {target.name!r}")
     rest = frame.drop(columns=list({target.name, *dropped, *weights}))
@@ -113,8 +113,8 @@ def _encode_frame(table: Table, options: argparse.Namespace) -> TrainingTable:
         weight = None if weight is None else weight[target.rows]
     encoder = TableEncoder.plan(
         rest,
-        numbers=[_find(table, name) for name in options.number],
-        categories=[_find(table, name) for name in options.category],
+        numbers=[_find_column(table, name) for name in options.number],
+        categories=[_find_column(table, name) for name in options.category],
         standardise=options.pool == "pieces",
     )
     if not encoder.columns:
@@ -126,7 +126,7 @@ def _encode_frame(table: Table, options: argparse.Namespace) -> TrainingTable:
     return TrainingTable(*found, [*table.notes, *target.notes, *notes], options.pool)
 
 
-def _find(table: Table, name: str) -> str:
+def _find_column(table: Table, name: str) -> str:
     return find_column(table.frame, name, table.name, table.repeated)
 
 

@@ -198,14 +198,16 @@ def _choose_penalty(
         model = _make_model(task, plan)
         for place, penalty in enumerate(plan.penalties):
             model.set_params(**{name: penalty}).fit(X[train], y[train], sample_weight=part)
-            each = _row_losses(model, X[test], y[test])
+            each = _compute_row_losses(model, X[test], y[test])
             losses[place] += each.sum() if held is None else held @ each
     # Without any loss there were no rows to search with.
     best = int(np.argmin(losses)) if losses.any() else len(losses) // 2
     return {name: float(plan.penalties[best])}
 
 
-def _row_losses(model: BaseEstimator, X: np.ndarray | csr_array, y: np.ndarray) -> np.ndarray:
+def _compute_row_losses(
+    model: BaseEstimator, X: np.ndarray | csr_array, y: np.ndarray
+) -> np.ndarray:
     """Return the log loss or the squared error of each row; 0 for unknown classes."""
     from sklearn.base import is_regressor
 
@@ -227,7 +229,7 @@ def _make_model(task: str, plan: _FitPlan) -> BaseEstimator:
 def _score_shareboost(
     data: TrainingTable, found: SearchOutcome, folds: list[FoldPath], plan: _FitPlan, outputs: int
 ) -> float | None:
-    """Return the held-out error of ShareBoost with all columns; None if it would take too long."""
+    """Return the held-out error of ShareBoost with all columns; None if it takes too long."""
     from sklearn.base import clone
 
     from mixnorm.engines.greedy import GreedyOptions

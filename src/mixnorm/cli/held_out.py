@@ -94,7 +94,7 @@ def select_weights(data: TrainingTable, rows: np.ndarray) -> np.ndarray | None:
 
 def measure_error(data: TrainingTable, rows: np.ndarray, found: np.ndarray) -> float:
     """Return the error of predictions for some rows of a table."""
-    return mean_error(data.y[rows], found, select_weights(data, rows), data.task)
+    return compute_error(data.y[rows], found, select_weights(data, rows), data.task)
 
 
 def compute_null_error(data: TrainingTable, train: np.ndarray, test: np.ndarray) -> float:
@@ -106,11 +106,11 @@ def compute_null_error(data: TrainingTable, train: np.ndarray, test: np.ndarray)
     return measure_error(data, test, guess.predict(test))
 
 
-def error_spread(
+def estimate_standard_error(
     truth: np.ndarray, found: np.ndarray, weight: np.ndarray | None, task: str
 ) -> float:
     """Return the standard error of an error that is measured on one set of rows."""
-    each, unit = _squares(truth, found, task)
+    each, unit = _scale_squares(truth, found, task)
     share = np.ones(len(each)) if weight is None else weight
     share = share / share.sum()
     mean = float(share @ each)
@@ -121,14 +121,16 @@ def error_spread(
     return unit * (spread / (2 * root)) if root > 0 else 0.0
 
 
-def mean_error(truth: np.ndarray, found: np.ndarray, weight: np.ndarray | None, task: str) -> float:
+def compute_error(
+    truth: np.ndarray, found: np.ndarray, weight: np.ndarray | None, task: str
+) -> float:
     """Return the error rate, or the root of the mean squared error."""
-    each, unit = _squares(truth, found, task)
+    each, unit = _scale_squares(truth, found, task)
     mean = np.average(each, weights=weight)
     return float(mean if task == "classification" else unit * np.sqrt(mean))
 
 
-def _squares(truth: np.ndarray, found: np.ndarray, task: str) -> tuple[np.ndarray, float]:
+def _scale_squares(truth: np.ndarray, found: np.ndarray, task: str) -> tuple[np.ndarray, float]:
     """Return squared deviations in a unit that keeps them finite, and that unit."""
     if task == "classification":
         return (truth != found).astype(float), 1.0

@@ -23,7 +23,7 @@ from mixnorm.cli.held_out import (
     Split,
     TablePathProblem,
     compute_null_error,
-    error_spread,
+    estimate_standard_error,
     select_weights,
     split_rows,
 )
@@ -172,7 +172,8 @@ class TableSearch:
         truth, weight = self.data.y[held_out], select_weights(self.data, held_out)
         if len(folds) == 1:
             spread = [
-                error_spread(truth, found, weight, self.data.task) for found in folds[0].predictions
+                estimate_standard_error(truth, found, weight, self.data.task)
+                for found in folds[0].predictions
             ]
         chosen = self._choose(measured) if model is None else model.model_.size
         interrupted = ""

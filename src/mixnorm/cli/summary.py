@@ -27,7 +27,7 @@ _REPORTED = (
 )  # fmt: skip
 
 
-def error_name(task: str) -> str:
+def name_held_out_error(task: str) -> str:
     """Return the name of the held-out error."""
     return "error rate" if task == "classification" else "RMSE"
 
@@ -108,7 +108,7 @@ def _explain_nested(data: TrainingTable, nested: NestedErrors, wanted: int) -> s
     sizes = ", ".join(map(str, nested.sizes))
     return (
         "With the size chosen anew within the training rows of each fold (nested "
-        f"cross-validation{cut}), the {error_name(data.task)} is "
+        f"cross-validation{cut}), the {name_held_out_error(data.task)} is "
         f"{format_error(nested.error, data.task)}{spread}; sizes: {sizes}."
     )
 
@@ -196,7 +196,7 @@ def collect_facts(
         "pool": data.pool,
         "word": data.word,
         "columns_read": len(model.features),
-        "error_name": error_name(data.task),
+        "error_name": name_held_out_error(data.task),
         "error": found.errors[min(size, len(found.errors)) - 1],
         "standard_error": found.standard_errors[min(size, len(found.errors)) - 1],
         "null_error": found.null_error,

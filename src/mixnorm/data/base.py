@@ -29,11 +29,14 @@ class ColumnStatistics:
     @property
     def half_farthest(self) -> np.ndarray:
         """Half the largest deviation of each column from its mean, as the whole may overflow."""
+        # Halves before the difference: low and high may have opposite signs near the largest float.
         low, mean, high = 0.5 * self.low, 0.5 * self.mean, 0.5 * self.high
         return np.asarray(np.maximum(high - mean, mean - low))
 
     def about_zero(self) -> ColumnStatistics:
         """Return the statistics about zero, not about the means, as without an intercept."""
+        # The mean square about zero is the variance plus the squared mean; ``hypot`` does not
+        # overflow on the way.
         deviation = np.hypot(self.mean, self.deviation)
         return ColumnStatistics(self.low, self.high, np.zeros_like(self.mean), deviation)
 
@@ -92,7 +95,9 @@ class BaseMatrix:
         """
         used = np.flatnonzero(np.any(weights != 0.0, axis=1))
         if len(used) == 0:
+            # Output by output in memory, like all scores: transposed from (output, sample).
             return np.zeros((weights.shape[1], self.shape[0]), dtype=self.dtype).T
+        # Of few columns the copy is cheaper than reading all.
         if len(used) < self.shape[1] // 2:
             return self.columns(used).scores(weights[used])
         return np.asfortranarray(self._X @ weights)

@@ -57,6 +57,7 @@ class DenseMatrix(BaseMatrix):
             xp = namespace(X)
             chosen = xp.asarray(index, device=device_of(X))
             return self._convert(xp.take(X, chosen, axis=1)).T
+        # Columns lie together already: each is copied as a whole.
         if X.dtype == self.dtype and X.flags.f_contiguous:
             return np.asarray(X.T[np.asarray(index)])
         rows = np.empty((len(index), self.shape[0]), dtype=self.dtype)
@@ -66,16 +67,20 @@ class DenseMatrix(BaseMatrix):
         return rows
 
     def gradient(self, residual: Array) -> Any:
-        """Return ``Xᵀ residual``, of shape ``(n_features, n_outputs)``."""
+        """Return ``Xᵀ residual``, of shape ``(n_features, n_outputs)`` (:eq:`column-gradient`)."""
         X = self._X
         if not is_numpy(X):
+            # The small factor first: the library then reads X row by row, as it lies.
             return (residual.T @ self._convert(X)).T
         if X.dtype == self.dtype:
             thin = 16 * self.shape[1] * residual.shape[1] <= _LARGEST_UNPACKED_PRODUCT
+            # Few outputs: BLAS would repack the large matrix for a product that reads each entry
+            # once.
             if X.flags.c_contiguous and thin:
                 return self._thin_gradient(to_numpy(residual))
             if not X.flags.c_contiguous:
                 return X.T @ residual
+            # A mapped file is read by blocks, so that no more of it than a block is in memory.
             if not isinstance(X, np.memmap):
                 return (residual.T @ X).T
         total = np.zeros((self.shape[1], residual.shape[1]), dtype=self.dtype)
@@ -85,6 +90,7 @@ class DenseMatrix(BaseMatrix):
 
     def single(self) -> Self:
         """Return a copy in single precision, column by column."""
+        # Steps read columns, of which Fortran order keeps each together.
         return type(self)(self._X.astype(np.float32, order="F"), np.dtype(np.float32))
 
     def largest(self) -> float:
@@ -107,6 +113,7 @@ class DenseMatrix(BaseMatrix):
             extremes.append(_extremes(block))
             moments.add(part, block)
         low, high = _join_ranges(extremes)
+        # Halves: the whole range of a column may exceed the largest float.
         half = 0.5 * high - 0.5 * low
         mean, deviation = moments.mean, moments.deviation
         unsafe = (half > 0.0) & ~_squares_are_safe(half)
@@ -129,6 +136,7 @@ class DenseMatrix(BaseMatrix):
             xp, part = namespace(block), weight[rows]
             used = part > 0
             if not bool(xp.all(used)):
+                # Rows of weight zero may hold anything, also NaN, and must not count.
                 kept = xp.nonzero(used)[0]
                 part, block = xp.take(part, kept), xp.take(block, kept, axis=0)
             if block.shape[0]:
@@ -159,11 +167,13 @@ class DenseMatrix(BaseMatrix):
             if not bool(xp.all(counts)):  # rows of weight zero may hold anything
                 block = xp.where(counts[:, None], block, centre / half)
             values = (block if half == 1.0 else half * block) - centre
+            # In place from here on: a block stays in the cache as long as no new memory is touched.
             values *= inverse
             first += part @ values
             values *= values
             second += part @ values
             plain += samples[rows] @ values
+        # A sum over a sample stands for that over all rows.
         share = n / SAMPLES if n >= 2 * SAMPLES else 1.0
         return share * first.T, share * second.T, share * plain
 
@@ -223,11 +233,14 @@ class DenseColumns(ColumnSet):
         """Return weighted Gram matrices of the columns."""
         rows, weights = self._rows[:, ::stride], curvature[::stride]
         factors = weights.shape[1]
+        # The weights of the rows that are read stand for those of all rows.
         if stride > 1:
             weights = weights * (positive_totals(curvature) / positive_totals(weights))
         total = np.empty((factors, self.size, self.size), dtype=rows.dtype)
         for factor in range(factors):
             shifted = rows if means is None else rows - means[:, factor, None]
+            # With the roots of the weights on both sides the product is symmetric, and BLAS
+            # computes half of it.
             shifted = shifted * np.sqrt(weights[:, factor])
             total[factor] = shifted @ shifted.T
         return total
@@ -252,6 +265,7 @@ class _Moments:
     def add(self, weight: Array, block: Array) -> None:
         """Add a block of rows with their weights, which are positive."""
         xp = namespace(block)
+        # Sums of weights and squares are kept in double precision, whatever the dtype of the data.
         total = float(xp.sum(weight, dtype=xp.float64))
         share = weight / total
         with np.errstate(over="ignore", invalid="ignore"):  # such columns are computed again
@@ -262,6 +276,7 @@ class _Moments:
             step = to_numpy(mean).astype(np.float64) - self.mean
             whole = self._weight + total
             self.mean = self.mean + step * (total / whole)
+            # The spread of the two means joins the sums of squares within the parts.
             between = step * step * (self._weight * total / whole)
             self._squares = self._squares + total * squares + between
         self._weight = whole

@@ -80,7 +80,7 @@ class SparseMatrix(BaseMatrix):
     def _mean_and_variance(
         self, columns: slice, share: np.ndarray, unit: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return means and variances of some columns, in given units."""
+        """Return means and variances of some columns, in given units (:eq:`centred-square`)."""
         X, width = self._X, columns.stop - columns.start
         ends = X.indptr[columns.start : columns.stop + 1]
         column = np.repeat(np.arange(width), np.diff(ends))

@@ -7,7 +7,7 @@ DIGITS = tuple("0123456789")
 
 
 @dataclass(frozen=True)
-class Twin:
+class OpenMLCopy:
     """A data set of OpenML, and how to bring it into the form of the stored one.
 
     Parameters
@@ -54,7 +54,7 @@ NAMES = (
 SCIKIT_LEARN = {"iris": "load_iris", "wine": "load_wine"}
 
 OPENML = {
-    "dna": Twin(
+    "dna": OpenMLCopy(
         data_id=40670,
         shape=(3186, 180),
         labels=("1", "2", "3"),
@@ -62,7 +62,7 @@ OPENML = {
         n_train=2000,
         dtype="uint8",
     ),
-    "glass": Twin(
+    "glass": OpenMLCopy(
         data_id=41,
         shape=(214, 9),
         labels=(
@@ -75,21 +75,21 @@ OPENML = {
         ),
         class_names=("1", "2", "3", "5", "6", "7"),
     ),
-    "isolet": Twin(
+    "isolet": OpenMLCopy(
         data_id=300,
         shape=(7797, 617),
         labels=tuple(str(i) for i in range(1, 27)),
         class_names=tuple(ascii_uppercase),
         n_train=6238,
     ),
-    "letter": Twin(
+    "letter": OpenMLCopy(
         data_id=6,
         shape=(20000, 16),
         labels=tuple(ascii_uppercase),
         n_train=16000,
         dtype="uint8",
     ),
-    "mnist": Twin(
+    "mnist": OpenMLCopy(
         data_id=554,
         shape=(70000, 784),
         labels=DIGITS,
@@ -97,9 +97,11 @@ OPENML = {
         dtype="uint8",
         image=(28, 28),
     ),
-    "pendigits": Twin(data_id=32, shape=(10992, 16), labels=DIGITS, n_train=7494, dtype="uint8"),
+    "pendigits": OpenMLCopy(
+        data_id=32, shape=(10992, 16), labels=DIGITS, n_train=7494, dtype="uint8"
+    ),
     # OpenML's copy lacks five of the 6435 rows.
-    "satimage": Twin(
+    "satimage": OpenMLCopy(
         data_id=182,
         shape=(6430, 36),
         labels=("1", "2", "3", "4", "5", "7"),
@@ -114,17 +116,17 @@ OPENML = {
         n_train=4435,
         dtype="uint8",
     ),
-    "segment": Twin(
+    "segment": OpenMLCopy(
         data_id=36,
         shape=(2310, 19),
         labels=("brickface", "sky", "foliage", "cement", "window", "path", "grass"),
     ),
-    "vehicle": Twin(
+    "vehicle": OpenMLCopy(
         data_id=54,
         shape=(846, 18),
         labels=("opel", "saab", "bus", "van"),
     ),
-    "vowel": Twin(
+    "vowel": OpenMLCopy(
         data_id=307,
         shape=(990, 10),
         labels=("hid", "hId", "hEd", "hAd", "hYd", "had", "hOd", "hod", "hUd", "hud", "hed"),

@@ -43,7 +43,7 @@ def deform_images(
               \begin{pmatrix} e^{a} & 0 \\ 0 & e^{b} \end{pmatrix} (p - c) + t + u(p),
 
     where :math:`c` is the centre of the image: an affine map and a smooth field :math:`u` of
-    displacements (:eq:`field-covariance`), both drawn anew for every copy of every image. Values
+    displacements (:eq:`field-covariance`), both drawn again for every copy of every image. Values
     between pixels are interpolated linearly along both axes, and values outside the image are zero.
     The defaults suit digits of 28 × 28 pixels.
 
@@ -115,6 +115,7 @@ def deform_images(
     affine = {"rotation": rotation, "scaling": scaling, "shear": shear, "shift": shift}
     affine = {name: _check_amount(name, value) for name, value in affine.items()}
     elastic, smoothness = _check_amount("elastic", elastic), _check_smoothness(smoothness)
+    # The factors of the field are the same for all images of a shape.
     rows, columns = _bases(height, width, elastic, smoothness)
     random = as_generator(random_state)
     copies = namespace(images).empty(
@@ -160,6 +161,7 @@ def _draw_maps(
     maps[:, 0, 1] = sine * wide
     maps[:, 1, 0] = (cosine * slope - sine) * tall
     maps[:, 1, 1] = cosine * wide
+    # The centre goes to the centre, but for the shift.
     maps[:, :, 2] = centre - maps[:, :, :2] @ centre + shift * draws[:, 4:]
     return maps
 
@@ -206,6 +208,7 @@ def deform(
     dtype = xp.float64 if bits > (16 if whole else 32) else xp.float32
     padded = xp.zeros((n_images, height + 2, width + 2), dtype=dtype, device=device)
     padded[:, 1:-1, 1:-1] = xp.astype(images, dtype)
+    # The frame moves all places by one.
     framed = maps + np.array([0.0, 0.0, 1.0])
     parts = (framed, waves, rows, columns)
     warp = _warp_compiled if is_numpy(images) else _warp
@@ -247,6 +250,7 @@ def _warp(padded: Array, maps: Array, waves: Array, rows: Array, columns: Array)
         parts.append((xp.astype(low, xp.int64), place - low))
     (j, down), (k, right) = parts
     image = xp.reshape(xp.arange(n_images, dtype=xp.int64, device=device), (n_images, 1, 1))
+    # One flat look-up for each of the four neighbours, which all array libraries have.
     corner = xp.reshape((image * (height + 2) + j) * (width + 2) + k, (-1,))
     flat = xp.reshape(padded, (-1,))
 

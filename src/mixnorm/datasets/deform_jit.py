@@ -20,6 +20,7 @@ def warp(padded, maps, waves, rows, columns, out, begin, stop):  # type: ignore[
     n_rows, n_columns = len(rows[0]), len(columns)
     line = np.arange(width).astype(out.dtype)
     for i in range(begin, stop):
+        # rows @ (waves @ columns): the inner product is shared by all rows of the image.
         half = np.zeros((2, n_rows, width), out.dtype)
         for d in range(2):
             for r in range(n_rows):

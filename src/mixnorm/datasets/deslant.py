@@ -101,6 +101,7 @@ def _compute_maps(images: Array, tall: float | None) -> np.ndarray:
     down, right = by_row @ y / total, along.sum(axis=1) / total
     spread_y = by_row @ (y * y) / total - down**2
     together = along @ y / total - down * right
+    # Without spread over the rows there is no slant to remove.
     slope = np.divide(together, spread_y, out=np.zeros(n_images), where=spread_y > 1e-6)
     slope = np.clip(slope, -_LARGEST_SLOPE, _LARGEST_SLOPE)
     stretch = np.ones(n_images)
@@ -110,6 +111,7 @@ def _compute_maps(images: Array, tall: float | None) -> np.ndarray:
     middle = 0.5 * (height - 1)
     maps = np.zeros((n_images, 2, 3))
     maps[:, 0, 0], maps[:, 1, 1] = stretch, 1.0
+    # The mean of the ink goes to the middle of the image (:eq:`deslant-map`).
     maps[:, 0, 2] = down + middle * (1.0 - stretch)
     maps[:, 1, 0] = slope * stretch
     maps[:, 1, 2] = right - slope * stretch * middle

@@ -135,7 +135,7 @@ class PatchDisplay:
         require_matplotlib("PatchDisplay")
         found = _find_patches(estimator, check_count("n_patches", n_patches))
         pool = found[0][0]
-        weights = _weights(estimator)[[column for _, _, column in found]]
+        weights = _get_weights(estimator)[[column for _, _, column in found]]
         unit = "weight"
         if X is not None:
             table = _as_rows(X, pool.shape)
@@ -147,7 +147,7 @@ class PatchDisplay:
             templates=[member.template(atom) for member, atom, _ in found],
             masks=[member.mask(atom, estimator.n_features_in_) for member, atom, _ in found],
             weights=weights,
-            names=_names(estimator, weights.shape[1]),
+            names=_get_names(estimator, weights.shape[1]),
             image=None if image is None else _as_picture(image, pool.shape),
             weight_name=unit,
             titles=[f"{column + 1}" for _, _, column in found],
@@ -259,7 +259,7 @@ def _find_patches(estimator: BaseEstimator, n_patches: int) -> list[tuple[Any, A
     return found[:n_patches]
 
 
-def _weights(estimator: BaseEstimator) -> np.ndarray:
+def _get_weights(estimator: BaseEstimator) -> np.ndarray:
     """Return ``coef_``, one row per column: ``(n_columns, n_outputs)``; two classes have two."""
     weights = np.atleast_2d(to_numpy(estimator.coef_)).T
     classes = getattr(estimator, "classes_", None)
@@ -268,7 +268,7 @@ def _weights(estimator: BaseEstimator) -> np.ndarray:
     return weights
 
 
-def _names(estimator: BaseEstimator, n_outputs: int) -> list[Any]:
+def _get_names(estimator: BaseEstimator, n_outputs: int) -> list[Any]:
     classes = getattr(estimator, "classes_", None)
     return list(range(n_outputs)) if classes is None else to_numpy(classes).tolist()
 

@@ -84,6 +84,7 @@ class Ridge(Parameters, Penalty):
 
     def value(self, weights: Array) -> float:
         """Return the sum of squares."""
+        # A dot product: no array of squares is made.
         flat = namespace(weights).reshape(weights, (-1,))
         return float(flat @ flat)
 
@@ -150,12 +151,18 @@ class SmoothMaxNorm(Parameters, Penalty):
         """Return the penalty, with exponents that are never positive."""
         xp = namespace(weights)
         up, down, largest = self._exponentials(weights)
+        # The largest magnitude is taken out of the logarithm: one exponential is one, none is
+        # larger.
         mean = xp.sum(up + down, axis=1) / (2.0 * weights.shape[1])
         rows = largest[:, 0] + xp.log(mean) / self.beta
+        # In double: the line search compares objectives that differ in the last digits of float32.
         return float(xp.sum(rows, dtype=xp.float64))
 
     def gradient(self, weights: Array) -> Any:
-        """Return the difference of the shares of the two exponentials of each weight."""
+        """Return the difference of the shares of the two exponentials of each weight.
+
+        The common factor of :meth:`_exponentials` cancels.
+        """
         xp = namespace(weights)
         up, down, _ = self._exponentials(weights)
         return (up - down) / xp.sum(up + down, axis=1, keepdims=True)
@@ -170,6 +177,8 @@ class SmoothMaxNorm(Parameters, Penalty):
         up, down, largest = self._exponentials(weights)
         total = xp.sum(up + down, axis=1, keepdims=True)
         slope = (up - down) / total
+        # Far from zero the norm is linear, and its Hessian vanishes. The parabola that touches it
+        # has the curvature ``1 / m``; one is added to ``m``, so that it is finite at zero.
         parabola = 1.0 / (weights.shape[1] * (1.0 + largest))
         return self.beta * ((up + down) / total - slope * slope) + parabola
 
@@ -183,6 +192,8 @@ class SmoothMaxNorm(Parameters, Penalty):
 
     def shift(self, weights: Array) -> Any:
         """Return where ``sum_r sinh(beta (w_r - c))`` vanishes."""
+        # ``e^(2 beta c)`` is the ratio of the sums of ``e^(beta w)`` and ``e^(-beta w)``. Both are
+        # taken relative to their largest term, and the logarithms of these are added back.
         xp = namespace(weights)
         high = xp.max(weights, axis=1, keepdims=True)
         low = xp.min(weights, axis=1, keepdims=True)
@@ -227,6 +238,8 @@ class AbsoluteSum(Parameters, Penalty):
 
     def shift(self, weights: Array) -> Any:
         """Return the medians; of an even number of weights, the median nearest to zero."""
+        # Any number between the two middle weights is a median. The nearest to zero leaves weights
+        # alone that need not move.
         xp = namespace(weights)
         k = weights.shape[1]
         ranked = xp.sort(weights, axis=1)

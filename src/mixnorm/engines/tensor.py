@@ -25,20 +25,55 @@ from mixnorm.kernels.tensor import (
     weights_of_sums,
 )
 
-__all__ = ["REPRESENTATIONS", "Representation", "choose_representation", "represent"]
+__all__ = [
+    "REPRESENTATIONS",
+    "Representation",
+    "RepresentationSettings",
+    "choose_representation",
+    "represent",
+]
 
 #: Most arguments of a kernel that is stored as a tensor: beyond, even few rows have too many.
 MOST_ARGUMENTS = 8
 #: The names of representations.
 REPRESENTATIONS = ("features", "tensor", "sampled", "low-rank")
-# Most bytes of features, and of a tensor, that ``"auto"`` may choose. A larger tensor takes seconds
-# to make, and longer to read than drawn features.
-_FEATURE_BYTES, _TENSOR_BYTES = 2**31, 2**29
-# Most monomials to draw, and columns of a factor of pairs.
-_DRAWN_MONOMIALS, _PAIR_COLUMNS = 2000, 300
-# Measured on one thread: products of features per second; bytes per second of a tensor that is in
-# the cache, or in memory; and the bytes of a cache.
-_PRODUCT_SPEED, _CACHE_SPEED, _MEMORY_SPEED, _CACHE_BYTES = 25e9, 35e9, 21e9, 2e7
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepresentationSettings:
+    """Numbers by which a representation is chosen, and the sizes of those that are approximate.
+
+    Parameters
+    ----------
+    feature_bytes, tensor_bytes : float
+        Most bytes of features, and of a tensor, that ``"auto"`` may choose: 2 GiB and 0.5 GiB. A
+        larger tensor takes seconds to make, and longer to read than drawn features.
+    n_monomials : int
+        Most monomials to draw, if ``n_components`` does not say.
+    n_pair_columns : int
+        Most columns of a factor of pairs, if ``n_components`` does not say. They are symmetric
+        matrices with a row for each training row, hence far fewer.
+    products_per_second : float
+        Products of features per second, measured on one thread. Only the ratios of the speeds
+        matter.
+    cache_speed, memory_speed : float
+        Bytes per second of a tensor that is in the cache, or in memory; measured on one thread.
+    cache_bytes : float
+        Bytes of a cache.
+    """
+
+    feature_bytes: float = 2**31
+    tensor_bytes: float = 2**29
+    n_monomials: int = 2000
+    n_pair_columns: int = 300
+    products_per_second: float = 25e9
+    cache_speed: float = 35e9
+    memory_speed: float = 21e9
+    cache_bytes: float = 2e7
+
+
+#: The settings of a fit that names none.
+DEFAULT_SETTINGS = RepresentationSettings()
 
 
 @dataclass(frozen=True)
@@ -87,7 +122,7 @@ class Representation:
         return 0.0 if degree is None else degree * math.log(self.unit)
 
     def expansion(self, alpha: np.ndarray) -> FeatureExpansion | PairExpansion | TensorExpansion:
-        """Return the functions given by dual variables ``(n_rows, n_outputs)``.
+        """Return the functions of dual variables ``(n_rows, n_outputs)`` (:eq:`tensor-score`).
 
         With a tensor, they are weights of features, if these are fewer than the products of pairs
         of rows.
@@ -97,16 +132,22 @@ class Representation:
         if isinstance(contraction, dual.FeatureContraction):
             return FeatureExpansion(*parts, contraction.weights(alpha), self.exponents)
         if self.factor is not None:
-            return self._pair_expansion(alpha, self.factor)
+            return self._expand_pairs(alpha, self.factor)
         n, width = self.columns.shape
+        # From dual variables every score takes a sum over tuples of training rows; from weights,
+        # one product for each feature (:eq:`tensor-kkt`). The weights are the better choice while
+        # they are the smaller model.
         if self.kernel.finite and self.kernel.count(width) <= n * n * width:
             sums = feature_sums(self.kernel, self.columns, alpha, self.q)
             return FeatureExpansion(*parts, weights_of_sums(sums, self.q))
         return TensorExpansion(*parts, self.columns, alpha)
 
-    def _pair_expansion(self, alpha: np.ndarray, factor: PairFactor) -> PairExpansion:
+    def _expand_pairs(self, alpha: np.ndarray, factor: PairFactor) -> PairExpansion:
+        # Functions of pairs (:eq:`tensor-pairs`): a pair of different rows stands for both orders.
         left, right = multisets(len(alpha), 2)
         beta = np.where(left == right, 1.0, 2.0)[:, None] * alpha[left] * alpha[right]
+        # The factored kernel is a function of the pivot pairs alone, where its factor is
+        # triangular.
         triangle = factor.factor[factor.pivots]
         coef = np.zeros((0, alpha.shape[1]))
         if len(triangle):
@@ -123,6 +164,7 @@ def represent(
     name: str = "auto",
     n_components: int | None = None,
     random_state: Any = None,
+    settings: RepresentationSettings = DEFAULT_SETTINGS,
 ) -> Representation:
     """Represent a kernel on training rows.
 
@@ -140,16 +182,21 @@ def represent(
         Most monomials to draw, or columns of a factor of pairs; 2000 or 300 by default.
     random_state : int, RandomState or None
         The seed for drawing monomials.
+    settings : RepresentationSettings
+        Sizes, and the speeds by which ``"auto"`` chooses.
     """
     kernel = kernel.resolve(X)
     columns = kernel.columns(X)
+    # A homogeneous kernel of degree 4 multiplies 16 entries for q = 4. Divided by the largest entry
+    # no product overflows; the unit comes back as a logarithm (:eq:`tensor-scale`).
     unit = 1.0
     if kernel.homogeneous() is not None:
         unit = float(np.max(np.abs(columns), initial=0.0)) or 1.0
         columns = columns / unit
     if name == "auto":
-        name = choose_representation(kernel, columns, q)
-    _check_representation(name, kernel, columns, q, n_components or _PAIR_COLUMNS)
+        name = choose_representation(kernel, columns, q, settings)
+    rank = n_components or settings.n_pair_columns
+    _check_representation(name, kernel, columns, q, rank)
     parts = (name, kernel, float(q), unit, columns)
     if name == "features":
         features = _check_finite(kernel.features_of_columns(columns, q), kernel)
@@ -160,16 +207,24 @@ def represent(
         return Representation(*parts, dual.TensorContraction(gram, len(columns), half))
     if name == "sampled":
         rng = _make_generator(random_state)
-        made = draw_features(kernel, columns, q, n_components or _DRAWN_MONOMIALS, rng)
+        made = draw_features(kernel, columns, q, n_components or settings.n_monomials, rng)
+        # The shares of the kernel that the monomials keep bound its error (:eq:`tensor-hoelder`).
         error, mass = float(np.max(1.0 - made.mass)), float(np.mean(made.mass))
         drawn = dual.FeatureContraction(_check_finite(made.features, kernel), q)
         return Representation(*parts, drawn, error, mass, made.exponents)
-    pairs = pair_factor(kernel, columns, n_components or _PAIR_COLUMNS)
+    # A form with this factor in place of the tensor, not the norm of any features
+    # (:eq:`tensor-low-rank`).
+    pairs = pair_factor(kernel, columns, rank)
     contraction = dual.LowRankContraction(_unpack_factor(pairs.factor, len(columns)))
     return Representation(*parts, contraction, pairs.error, pairs.mass, factor=pairs)
 
 
-def choose_representation(kernel: TensorKernel, columns: np.ndarray, q: float) -> str:
+def choose_representation(
+    kernel: TensorKernel,
+    columns: np.ndarray,
+    q: float,
+    settings: RepresentationSettings = DEFAULT_SETTINGS,
+) -> str:
     """Return the name of the fastest representation that fits in memory.
 
     Features are always chosen if they are fewer than rows: dual variables then grow with ``gamma``,
@@ -177,14 +232,16 @@ def choose_representation(kernel: TensorKernel, columns: np.ndarray, q: float) -
     """
     n = len(columns)
     count = kernel.count_on(columns)
-    fits = 8.0 * n * count <= _FEATURE_BYTES
+    fits = 8.0 * n * count <= settings.feature_bytes
     half = int(q) // 2
     if _is_even(q) and q <= MOST_ARGUMENTS and kernel.has_products:
-        tensor = 4.0 * math.comb(n + half - 1, half) ** 2  # bytes that are read
-        reading = tensor / (_CACHE_SPEED if tensor < _CACHE_BYTES else _MEMORY_SPEED)
-        if fits and (count < n or n * n * count / _PRODUCT_SPEED <= reading):
+        # Bytes that are read: the matrix over multisets of rows is symmetric (:eq:`tensor-pairs`).
+        tensor = 4.0 * math.comb(n + half - 1, half) ** 2
+        cached = tensor < settings.cache_bytes
+        reading = tensor / (settings.cache_speed if cached else settings.memory_speed)
+        if fits and (count < n or n * n * count / settings.products_per_second <= reading):
             return "features"
-        if 2.0 * tensor <= _TENSOR_BYTES:
+        if 2.0 * tensor <= settings.tensor_bytes:
             return "tensor"
     if fits:
         return "features"
@@ -203,7 +260,7 @@ def can_draw(kernel: TensorKernel) -> bool:
     """Tell whether a kernel has methods that draw its features."""
     if not kernel.has_products:
         return False
-    try:
+    try:  # the base class raises; a kernel of the user's own may have both methods or none
         kernel.log_rho(np.zeros(1))
         kernel.draw_degrees(np.ones(1), np.random.default_rng(0))
     except NotImplementedError:
@@ -253,7 +310,7 @@ def _check_representation(
         size = 8.0 * math.comb(n + half - 1, half) ** 2
     elif name == "low-rank":
         size = 12.0 * n * n * min(rank, n * (n + 1) // 2)
-    memory = _available_memory()
+    memory = _find_available_memory()
     if size > memory:
         raise ValueError(
             f"{what} needs {size / 2**30:.3g} GiB for {n} rows of X, but only {memory / 2**30:.3g} "
@@ -262,7 +319,7 @@ def _check_representation(
         )
 
 
-def _available_memory() -> float:
+def _find_available_memory() -> float:
     """Return the bytes that this process may use; infinity if the system does not report them."""
     try:
         import resource
@@ -285,7 +342,7 @@ def _check_finite(features: np.ndarray, kernel: TensorKernel) -> np.ndarray:
 
 
 def _make_generator(random_state: Any) -> np.random.Generator:
-    if isinstance(random_state, np.random.RandomState):
+    if isinstance(random_state, np.random.RandomState):  # which moves on, as in scikit-learn
         random_state = int(random_state.randint(2**31))
     return np.random.default_rng(random_state)
 

@@ -9,6 +9,8 @@ from mixnorm._array import Array, device_of, epsilon, namespace
 #: One number, or an array that broadcasts.
 Numbers: TypeAlias = float | Array
 #: How many rounding errors a dual point may be out of its domain.
+# Dual points come from sums and products over a row; their rounding grows with the number of terms,
+# which :func:`slack` adds.
 SLACK = 64.0
 
 
@@ -27,6 +29,7 @@ def clip(array: Array, low: Numbers | None = None, high: Numbers | None = None) 
 
 def _follow(bound: Numbers, array: Array) -> Any:
     """Return a number as an array like ``array``; arrays come back as they are."""
+    # The standard of array APIs has no maximum of an array and a number.
     if isinstance(bound, (float, int)):
         return namespace(array).asarray(bound, dtype=array.dtype, device=device_of(array))
     return bound
@@ -41,6 +44,8 @@ def total(values: Array) -> float:
 def ratio(part: Array, whole: Array) -> Any:
     """Return ``part / whole``, and zero where the whole is zero."""
     xp = namespace(part)
+    # The inner ``where`` keeps the division itself from zeros, which would warn; the outer one
+    # chooses.
     some = whole > 0.0
     return xp.where(some, part / xp.where(some, whole, 1.0), 0.0)
 

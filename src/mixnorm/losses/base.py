@@ -123,15 +123,17 @@ class DualLoss(Loss, Protocol):
     def prox_conjugate(self, theta: Array, step: Numbers, target: Any, weight: Array) -> Any:
         """Return the minimiser of ``F*(phi) + sum (phi - theta)**2 / (2 step)``.
 
-        ``step`` is a positive number or an array of them, one per sample, ``(n_samples, 1)``, or
-        for scalar losses also one per entry. Rows of weight zero become zero.
+        Losses with kinks are smoothed by it (:eq:`smoothed-loss`). ``step`` is a positive number or
+        an array of them, one per sample, ``(n_samples, 1)``, or for scalar losses also one per
+        entry. Rows of weight zero become zero.
         """
         ...
 
     def balance(self, theta: Array, target: Any, weight: Array) -> Any:
         """Return a point of the domain near ``theta`` that sums to zero in every output.
 
-        A point of the domain whose sums are zero stays as it is. Any other point in or near the
-        domain moves by about the size of its sums. The result is feasible for a free intercept.
+        The bound :eq:`lower-bound` holds for such points only if there is an intercept. A point of
+        the domain whose sums are zero stays as it is. Any other point in or near the domain moves
+        by about the size of its sums. The result is feasible for a free intercept.
         """
         ...

@@ -121,6 +121,8 @@ class Logistic(SmoothScalar, _Binary):
         xp = namespace(scores)
         weight = by_entry(weight)
         margins = target * scores
+        # exp of minus a magnitude cannot overflow: ln(1 + exp(-m)) is max(0, -m) + ln(1 +
+        # exp(-|m|)).
         small = xp.exp(-xp.abs(margins))
         losses = clip(-margins, low=0.0) + xp.log1p(small)
         wrong = xp.where(margins > 0.0, small, 1.0) / (1.0 + small)
@@ -128,11 +130,16 @@ class Logistic(SmoothScalar, _Binary):
 
     def curvature(self, residual: Array, target: Array, weight: Array) -> Any:
         """Return ``weight * p (1 - p)``, from the residual, whose size is ``weight * p``."""
+        # With size = w p this is w p (1 - p). The inner product is taken first: size * inverse is
+        # at most one, whereas size**2 of a tiny weight would vanish.
         size = namespace(residual).abs(residual)
         return size - size * (size * inverse(by_entry(weight)))
 
     def conjugate(self, theta: Array, target: Array, weight: Array) -> float:
-        """Return ``sum Q ln(Q / w) + (w - Q) ln(1 - Q / w)`` with ``Q = -y theta``."""
+        """Return ``sum Q ln(Q / w) + (w - Q) ln(1 - Q / w)`` with ``Q = -y theta``.
+
+        The table after :eq:`conjugate-sum` has it for weight one.
+        """
         xp = namespace(theta)
         weight = by_entry(weight)
         margins = -target * theta
@@ -141,13 +148,18 @@ class Logistic(SmoothScalar, _Binary):
         margins = clip(margins, low=0.0, high=weight)
         part = margins * inverse(weight)
         rest = clip(1.0 - part, low=0.0)
+        # 0 ln 0 is 0: below the smallest normal number the logarithm is cut, and its product
+        # vanishes.
         least = float(xp.finfo(theta.dtype).smallest_normal)
         entropy = part * xp.log(clip(part, low=least))
         entropy = entropy + rest * xp.log(clip(rest, low=least))
         return total(entropy * weight)
 
     def prox_conjugate(self, theta: Array, step: Numbers, target: Array, weight: Array) -> Any:
-        """Return ``-w y q`` with ``ln(q / (1 - q)) + (w / step) q + y theta / step = 0``."""
+        """Return ``-w y q`` with ``ln(q / (1 - q)) + (w / step) q + y theta / step = 0``.
+
+        See :eq:`damped-logistic`.
+        """
         xp = namespace(theta)
         weight = by_entry(weight)
         rate = xp.broadcast_to(weight / step, theta.shape)
@@ -156,6 +168,7 @@ class Logistic(SmoothScalar, _Binary):
     def balance(self, theta: Array, target: Array, weight: Array) -> Any:
         """Return a point of the conjugate's domain near ``theta`` whose columns sum to zero."""
         xp, weight = namespace(target), by_entry(weight)
+        # The residual of a target +1 lies between -w and 0, that of -1 between 0 and w.
         low = xp.where(target > 0.0, -weight, 0.0)
         return balance_box(theta, low, low + weight, weight)
 

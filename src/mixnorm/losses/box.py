@@ -6,7 +6,7 @@ With weight one, and ``u`` the distance of the score from the target, such a los
 
 The maximum is at ``theta = clip(s / c, low, high)`` with ``s = sign(u) max(0, |u| - k)``; if the
 curvature ``c`` is zero, it is at the bound on the side of ``s``. This ``theta`` is the derivative
-of the loss, and the loss is ``(s - c theta / 2) theta``.
+of the loss, and the loss is ``(s - c theta / 2) theta`` (:eq:`box-loss`).
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ class BoxLoss(Scalar):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        # A solver that trusts ``box_dual`` would otherwise solve the dual of the base class.
         if "conjugate" in vars(cls) and "box_dual" not in vars(cls):
             cls.box_dual = None  # type: ignore[assignment]  # a conjugate of its own may have another form
 
@@ -112,21 +113,28 @@ class BoxLoss(Scalar):
     def value_and_residual(self, scores: Array, target: Array, weight: Array) -> tuple[float, Any]:
         """Return the weighted mean loss and its derivative in the scores."""
         box = self.box
+        # From here on the formulas of the module's docstring, with s in place of the distance.
         s = _soft(self.distance(scores, target), box.kink)
+        # With a bound at zero the derivative is zero on that side, and so must be the loss.
         if 0.0 in (box.low, box.high):
             s = clip(s, low=_zero_or_none(box.low), high=_zero_or_none(box.high))
         if box.curvature == 0.0:
             residual = _side(s, box.low, box.high) * by_entry(weight)
             return total(s * residual), self.convert_slopes(residual, target)
         low, high = (_some(box.curvature * bound) for bound in (box.low, box.high))
+        # c theta, clipped before the division by c: a curvature of one then costs no operation.
         kept = clip(s, low=low, high=high)
         residual = kept * self._full_curvature(weight)
         free = low is None and high is None
+        # (s - c theta / 2) theta; without bounds c theta is s itself.
         value = 0.5 * total(s * residual) if free else total((s - 0.5 * kept) * residual)
         return value, self.convert_slopes(residual, target)
 
     def conjugate(self, theta: Array, target: Array, weight: Array) -> float:
-        """Return ``sum slope theta + c theta**2 / (2 w) + kink |theta|`` between the bounds."""
+        """Return ``sum slope theta + c theta**2 / (2 w) + kink |theta|`` between the bounds.
+
+        See :eq:`conjugate-sum` and the table after it.
+        """
         xp, box, weight = namespace(theta), self.box, by_entry(weight)
         theta, slope = self.convert_slopes(theta, target), self.origin(target)
         if not inside(theta, box.low, box.high, weight):
@@ -138,7 +146,10 @@ class BoxLoss(Scalar):
         return value + box.kink * total(xp.abs(theta)) if box.kink > 0.0 else value
 
     def prox_conjugate(self, theta: Array, step: Numbers, target: Array, weight: Array) -> Any:
-        """Return ``w (theta - step slope) / (w + c step)``, shrunk by the kink, and clipped."""
+        """Return ``w (theta - step slope) / (w + c step)``, shrunk by the kink, and clipped.
+
+        See :eq:`box-prox`.
+        """
         weight = by_entry(weight)
         low, high = (
             _times(bound, weight) if math.isfinite(bound) else None
@@ -172,6 +183,7 @@ class BoxLoss(Scalar):
 
     def box_dual(self, target: Array, weight: Array) -> BoxDual:
         """Return the conjugate entry by entry."""
+        # Zeros of the targets' shape, dtype and device, to which the constants are broadcast.
         none = 0.0 * target
         weight = by_entry(weight) + none
         curvature = self.box.curvature / weight if self.box.curvature > 0.0 else none
@@ -193,6 +205,8 @@ class SmoothBoxLoss(SmoothScalar, BoxLoss):
         if self.constant_curvature:
             return full
         theta, free = self.convert_slopes(residual, target), []
+        # Where the derivative is zero or at a bound, it stays so under a small change of the score:
+        # the loss is linear there, or zero, and has no curvature.
         if box.kink > 0.0 or 0.0 in (box.low, box.high):
             free.append(theta != 0.0)
         if _some(box.low) is not None:
@@ -206,6 +220,7 @@ def _soft(values: Array, kink: float, step: Numbers = 1.0) -> Any:
     """Return values moved towards zero by ``kink * step``; the step is a number or an array."""
     if kink == 0.0:
         return values
+    # Moving towards zero by at most the kink takes away the part between -kink and kink.
     return values - clip(values, low=-(kink * step), high=kink * step)
 
 
@@ -213,6 +228,8 @@ def _side(values: Array, low: float, high: float) -> Any:
     """Return the bound on the side of each value, and zero at zero."""
     xp = namespace(values)
     sign = xp.sign(values)
+    # Symmetric bounds, or one at zero, where ``s`` has no negative entries left: one product
+    # instead of three.
     if low in (0.0, -high):
         return sign if high == 1.0 else high * sign
     return xp.where(sign > 0.0, high * sign, -low * sign)

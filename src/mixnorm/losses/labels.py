@@ -55,6 +55,8 @@ class Joint(Declared):
         xp, device = namespace(like), device_of(like)
         y = xp.astype(xp.asarray(y, device=device), xp.int64)
         classes = xp.arange(n_outputs, dtype=xp.int64, device=device)
+        # Built as (output, sample) and transposed: losses go through one output at a time, whose
+        # samples then lie together in memory.
         one_hot = xp.astype(classes[:, None] == y[None, :], like.dtype)
         rows = xp.arange(y.shape[0], dtype=xp.int64, device=device)
         ones = xp.ones((n_outputs,), dtype=like.dtype, device=device)
@@ -77,12 +79,15 @@ class Joint(Declared):
         mass = weight[:, None] * target.one_hot
         share = clip(theta + mass, low=0.0)
         total = xp.sum(share, axis=1)
+        # The sum of such a row is rounding, and scaling it to its weight would magnify noise.
         empty = total <= epsilon(theta) * weight
         share = share * ratio(xp.where(empty, 0.0, weight), total)[:, None]
         if bool(xp.any(empty)):  # such a row has nothing to scale; all its weight goes to the label
             share = xp.where(empty[:, None], mass, share)
         classes = xp.sum(mass, axis=0)
         columns = xp.sum(share, axis=0)
+        # Scaling columns down only frees weight; what is freed is added by the rank-one matrix
+        # below, so that nothing becomes negative and all sums are exact but for rounding.
         share = share * ratio(xp.minimum(classes, columns), columns)[None, :]
         rows = clip(weight - xp.sum(share, axis=1), low=0.0)
         lacking = clip(classes - xp.sum(share, axis=0), low=0.0)
@@ -103,6 +108,8 @@ def find_outside(theta: Array, entries: Array, size: Array) -> Any:
 
 def subtract_level(values: Array, cap: Array, ridge: Array) -> Any:
     """Return ``max(0, values - v)`` with ``v`` such that its rows sum to ``cap + ridge v``.
+
+    The levels ``v`` are those of :eq:`simplex-level`, which has ``ridge`` zero.
 
     ``cap`` and ``ridge`` have shape ``(n_samples, 1)``, and ``ridge`` is zero or more. With zero
     this is the projection on the simplex of size ``cap``. Rows without a value above

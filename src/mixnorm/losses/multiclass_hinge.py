@@ -25,9 +25,12 @@ class _MulticlassHinge(Joint):
     def _hinge_and_slope(self, scores: Array, target: Labels) -> tuple[Any, Any]:
         """Return each row's hinge loss, and its derivative ``onehot(worst) - onehot(label)``."""
         xp = namespace(scores)
+        # 1[r != y] + z_r - z_y; it is zero at the label, so that the largest is never negative.
         excess = scores - target.pick(scores)[:, None] + (1.0 - target.one_hot)
         worst = xp.argmax(excess, axis=1)
         classes = xp.arange(scores.shape[1], dtype=worst.dtype, device=device_of(scores))
+        # A comparison instead of an index: not every array library assigns by index. Transposed for
+        # the layout of the scores.
         chosen = xp.astype(classes[:, None] == worst[None, :], scores.dtype).T
         return xp.max(excess, axis=1), chosen - target.one_hot
 
@@ -35,13 +38,15 @@ class _MulticlassHinge(Joint):
         """Return the best scores that are the same for all samples, and the dual point there.
 
         Only a class with more than half of the weight gets another score than the others. The dual
-        point is a circulation between the classes: how much flows from each class to each other.
+        point is a circulation between the classes: how much flows from each class to each other
+        (:eq:`constant-flows`).
         """
         xp = namespace(weight)
         classes = xp.sum(weight[:, None] * target.one_hot, axis=0)
         most = float(xp.max(classes))
         leads = (classes == most) & (most > 0.5)
         height, flows = self._height_and_flows(classes, leads, most)
+        # What flows out of a class is divided among its rows in proportion to their weights.
         shares = _circulation(flows) * ratio(xp.ones_like(classes), classes)[:, None]
         theta = (target.one_hot @ shares) * weight[:, None]
         return xp.where(leads, height, 0.0), _close_rows(theta * (1.0 - target.one_hot), target)
@@ -80,7 +85,10 @@ class MulticlassHinge(_MulticlassHinge):
         return total(hinge * weight), slope * weight[:, None]
 
     def conjugate(self, theta: Array, target: Labels, weight: Array) -> float:
-        """Return ``sum_i theta_iy`` where ``theta + weight onehot`` has rows in simplices."""
+        """Return ``sum_i theta_iy`` where ``theta + weight onehot`` has rows in simplices.
+
+        See :eq:`conjugate-sum` and the table after it.
+        """
         if not target.shares(theta, weight)[1]:
             return math.inf
         return total(target.pick(theta))
@@ -89,11 +97,13 @@ class MulticlassHinge(_MulticlassHinge):
         """Return ``P - weight onehot`` with ``P`` a projection on simplices.
 
         The rows of ``theta + (weight - step) onehot`` are projected on simplices whose sizes are
-        the weights.
+        the weights (:eq:`simplex-level`).
         """
         xp = namespace(theta)
         weight = weight[:, None]
         moved = theta + (weight - step) * target.one_hot
+        # The conjugate is theta_y on the domain, so its prox first moves the label's entry by the
+        # step.
         share = subtract_level(moved, weight, xp.zeros_like(weight))
         # Where theta is far larger than its weight, rounding changes the sums.
         share = share * ratio(weight, xp.sum(share, axis=1, keepdims=True))
@@ -131,10 +141,13 @@ class MulticlassSquaredHinge(_MulticlassHinge):
     def conjugate(self, theta: Array, target: Labels, weight: Array) -> float:
         """Return ``sum_i S_i**2 / (4 w_i) - S_i``, with ``S`` the row sums off the labels.
 
-        In the domain the entries at the labels are ``-S``, and all others zero or more.
+        In the domain the entries at the labels are ``-S``, and all others zero or more. See
+        :eq:`conjugate-sum` and the table after it.
         """
         xp = namespace(theta)
         others = theta * (1.0 - target.one_hot)
+        # The domain is a cone without an upper bound, so that rounding is relative to the entries
+        # as well.
         size = xp.where(weight > 0.0, weight + xp.max(xp.abs(theta), axis=1), 0.0)
         outside = find_outside(theta, others, size) | ((weight <= 0.0) & xp.any(theta, axis=1))
         if bool(xp.any(outside)):
@@ -152,6 +165,8 @@ class MulticlassSquaredHinge(_MulticlassHinge):
         """
         xp = namespace(theta)
         twice = 2.0 * weight[:, None]
+        # The condition v = (1 + step / 2w) S + theta_y - step, solved for S = ridge (v - free):
+        # sums that grow with the level, where the simplex has a fixed sum.
         ridge = twice / (twice + step)
         free = target.pick(theta)[:, None] - step
         others = xp.where(target.one_hot > 0.0, -xp.full_like(theta, math.inf), theta)
@@ -167,6 +182,9 @@ class MulticlassSquaredHinge(_MulticlassHinge):
         classes = xp.sum(weight[:, None] * target.one_hot, axis=0)
         allowed = (weight[:, None] > 0.0) & (classes > 0.0) & (target.one_hot <= 0.0)
         others = xp.where(allowed, clip(theta, low=0.0), 0.0)
+        # The columns sum to zero in total, because the rows do: what is too much in some is lacking
+        # in others, and the rows of the former can give it, as their entries off the label have no
+        # upper bound.
         sums = xp.sum(_close_rows(others, target), axis=0)
         part = ratio(weight, target.one_hot @ classes)  # of the weight of the row's class
         given = target.one_hot @ clip(sums, low=0.0) * part
@@ -204,6 +222,8 @@ def _circulation(flows: Array) -> Any:
     ends = xp.cumulative_sum(flows)
     starts, half = ends - flows, 0.5 * ends[-1]
 
+    # The length that interval c, moved along the circle, has in common with interval r. Half a turn
+    # on lies another class, because no flow is longer than half the circle.
     def overlap(shift: Array) -> Any:
         last = xp.minimum((ends + shift)[:, None], ends[None, :])
         return clip(last - xp.maximum((starts + shift)[:, None], starts[None, :]), low=0.0)

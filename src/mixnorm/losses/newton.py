@@ -20,7 +20,8 @@ _ENTRIES_PER_PROX_BLOCK = 20_000  # which stay in the processor's cache
 def damped_softmax(scores: Array, rate: Array) -> Any:
     """Return ``p`` in the simplex with ``ln p + rate p = scores - L``, some ``L`` for each row.
 
-    ``rate``, of shape ``(n_samples, 1)``, is zero or more; with zero, ``p`` is the soft-max.
+    ``rate``, of shape ``(n_samples, 1)``, is zero or more; with zero, ``p`` is the soft-max. This
+    is the proximal map of :eq:`damped-softmax`.
     """
     xp = namespace(scores)
     n_samples, n_outputs = scores.shape
@@ -45,6 +46,7 @@ def _solve_damped_softmax(scores: Array, rate: Array) -> Any:
     """
     xp = namespace(scores)
     n_outputs = scores.shape[1]
+    # Only differences of scores count; now the largest exponential is one.
     scores = scores - xp.max(scores, axis=1, keepdims=True)
     total = xp.sum(xp.exp(scores), axis=1, keepdims=True)
     level = xp.mean(scores, axis=1, keepdims=True) - rate / n_outputs + math.log(n_outputs)
@@ -53,14 +55,21 @@ def _solve_damped_softmax(scores: Array, rate: Array) -> Any:
     p = _guess_omega(wanted, rate)
     for _ in range(_MOST_LOGISTIC_STEPS):
         slope = 1.0 / (1.0 + rate * p)
+        # The relative Newton step of p at the present level, and then the change of the level for
+        # which the sum of p is one to first order.
         step = (wanted - rate * p - xp.log(p)) * slope
         change = xp.sum(p + p * step, axis=1, keepdims=True) - 1.0
+        # d p / d L = -p slope, so the level moves by the excess of the sum over the sum of p slope.
         change = change / xp.sum(p * slope, axis=1, keepdims=True)
         step = step - change * slope
         # The error that a step of first order leaves.
+        # Convergence is quadratic: when the square of the step is below rounding, one more step is
+        # the last.
         done = float(xp.max(p * step * step)) <= epsilon(p)
         level = level + change
         wanted = clip(scores - level, low=_LEAST_LOGARITHM)
+        # The local expansion of p is poor after a long move of the level; a new guess costs little
+        # more.
         if not done and float(xp.max(xp.abs(change))) > _LONG_STEP:
             p = _guess_omega(wanted, rate)
             continue
@@ -68,6 +77,7 @@ def _solve_damped_softmax(scores: Array, rate: Array) -> Any:
         p = _take_step(p, clip(step, low=-_LONG_STEP, high=_LONG_STEP), slope)
         if done:
             break
+    # The sum is one up to rounding; the exact simplex keeps dual points feasible.
     return p / xp.sum(p, axis=1, keepdims=True)
 
 
@@ -93,6 +103,8 @@ def _guess_omega(wanted: Array, rate: Array) -> Any:
     x = wanted + xp.where(positive, xp.log(some), -math.inf)
     large = clip(x, low=1.0)
     small = xp.exp(xp.where(x > 1.0, 0.0, wanted))
+    # One step of Newton's method for p = exp(wanted - rate p) from p = exp(wanted), for small
+    # rates.
     small = small / (1.0 + rate * small)
     return xp.where(x > 1.0, (large - xp.log(large)) / some, small)
 
@@ -100,12 +112,15 @@ def _guess_omega(wanted: Array, rate: Array) -> Any:
 def damped_logistic(score: Array, rate: Array) -> Any:
     """Return ``q`` between 0 and 1 with ``ln(q / (1 - q)) + rate q + score = 0``.
 
-    ``rate``, of the same shape, is zero or more. With ``s = score + rate q`` this is
+    This is the proximal map of :eq:`damped-logistic`. ``rate``, of the same shape, is zero or more.
+    With ``s = score + rate q`` this is
     ``q = 1 / (1 + exp(s))``. The root ``s`` is reflected to be positive; there
     ``s - score - rate q(s)`` is concave, and Newton's method, started below the root, stays below
     it and converges. The start replaces ``q(s)`` by ``exp(-s) / 2``, which is a little smaller.
     """
     xp = namespace(score)
+    # s has the sign of score + rate / 2, because s is zero at q = 1/2. With 1 - q in place of q the
+    # equation has -score - rate in place of score.
     reflected = score + 0.5 * rate < 0.0
     score = xp.where(reflected, -score - rate, score)
     half = 0.5 * rate

@@ -25,6 +25,7 @@ class Squared(SmoothBoxLoss):
 
     name: ClassVar[str] = "squared"
     degree: ClassVar[int] = 2
+    # The derivative is the distance itself, without bounds.
     box = Box(curvature=1.0)
 
 
@@ -43,6 +44,7 @@ class Absolute(BoxLoss):
 
     name: ClassVar[str] = "absolute"
     degree: ClassVar[int] = 1
+    # The derivative is the sign of the distance, anything from -1 to 1 at zero.
     box = Box(low=-1.0, high=1.0)
 
 

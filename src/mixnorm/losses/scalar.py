@@ -19,6 +19,7 @@ class Scalar(Declared):
         """Return targets of shape ``(n_samples, n_outputs)``, laid out output by output."""
         xp, device = namespace(like), device_of(like)
         y = xp.astype(xp.asarray(y, device=device), like.dtype)
+        # The targets of one output lie together in memory, like scores and residuals.
         y = xp.reshape(y, (y.shape[0], n_outputs))
         return xp.reshape(xp.reshape(y.T, (-1,)), (n_outputs, y.shape[0])).T
 
@@ -73,6 +74,7 @@ def inside(theta: Array, low: float, high: float, weight: Array) -> bool:
     Bounds may be infinite. Where the weight is zero, only zero is inside.
     """
     xp = namespace(theta)
+    # An entry of weight zero has the conjugate of a zero loss, which is finite at zero only.
     off = (weight <= 0.0) & xp.astype(theta, xp.bool)
     if math.isfinite(low):
         off = off | (theta < low * weight - slack(weight))
@@ -93,16 +95,19 @@ def spread_sums(theta: Array, weight: Array) -> Any:
 def balance_box(theta: Array, low: Array, high: Array, weight: Array) -> Any:
     """Return entries between two bounds, near ``theta``, that sum to zero in every output.
 
-    Zero has to lie between the bounds. Entries move towards one bound, each by the same part of
-    its way; no entry moves towards an infinite bound. The sum of the ways is at least the sum to
-    be removed, because zero lies between the bounds.
+    See :eq:`balanced-box`. Zero has to lie between the bounds. Entries move towards one bound, each
+    by the same part of its way; no entry moves towards an infinite bound. The sum of the ways is at
+    least the sum to be removed, because zero lies between the bounds.
     """
     xp = namespace(theta)
     theta = xp.where(weight > 0.0, clip(theta, low=low, high=high), 0.0)
+    # Entries come down towards the lower bound if their sum is positive, and go up otherwise. With
+    # an infinite bound some entries have no such part; those with a finite way take it all.
     excess = xp.sum(theta, axis=0)
     bound = xp.where(excess > 0.0, low, high)
     way = xp.where((weight > 0.0) & xp.isfinite(bound), theta - bound, 0.0)
     total = xp.sum(way, axis=0)
     some = total != 0.0
+    # At most one by the argument above, up to rounding.
     part = clip(xp.where(some, excess / xp.where(some, total, 1.0), 0.0), low=0.0, high=1.0)
     return clip(theta - part * way, low=low, high=high)

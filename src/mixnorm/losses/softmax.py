@@ -15,7 +15,10 @@ from mixnorm.losses.arrays import Numbers, clip, inverse, total
 from mixnorm.losses.labels import Joint, Labels
 from mixnorm.losses.newton import damped_softmax
 
+# Added to each exponential: nothing beside one in single precision, and a probability of 1e-13 in
+# double.
 _LEAST_TERM = 1e-13
+# A guard: the probabilities take exp(margin).
 _LARGEST_MARGIN = 100.0
 
 
@@ -44,8 +47,11 @@ class _Softmax(Joint):
         return super().encode(y, n_outputs, like)
 
     def value_and_residual(self, scores: Array, target: Labels, weight: Array) -> tuple[float, Any]:
-        """Return the weighted mean loss and ``weight * (softmax(u) - onehot)``."""
+        """Return the weighted mean loss and ``weight * (softmax(u) - onehot)`` (:eq:`residual`)."""
         xp = namespace(scores)
+        # Each branch makes a new array, which all lines below overwrite: this is one of
+        # the hottest loops, and its time is that of the memory it touches. The scores belong to
+        # the caller.
         if self.margin == 1.0:
             shifted = scores - target.one_hot
         elif self.margin == 0.0:
@@ -68,11 +74,14 @@ class _Softmax(Joint):
 
         ``|residual| = weight * p`` off the label and ``weight * (1 - p)`` on it, so
         ``|r| - r**2/weight`` is ``weight * p (1 - p)`` in both cases. The factor ``k/(k-1)`` makes
-        the diagonal exact on directions that sum to zero when ``k = 2`` or all ``p`` are equal.
+        the diagonal exact on directions that sum to zero when ``k = 2`` or all ``p`` are equal
+        (:eq:`curvature-blocks`).
         """
         xp = namespace(residual)
         k = residual.shape[1]
         size = xp.abs(residual)
+        # size / weight is at most one, so that the product with size cannot vanish for tiny
+        # weights.
         square = size * inverse(weight)[:, None]
         square *= size
         size -= square
@@ -80,7 +89,7 @@ class _Softmax(Joint):
         return size
 
     def _probabilities(self, residual: Array, target: Labels, weight: Array) -> Any:
-        """Return ``weight * softmax(u)`` from the residual."""
+        """Return ``weight * softmax(u)`` from the residual (:eq:`softmax-probabilities`)."""
         return residual + weight[:, None] * target.one_hot
 
     def hessian_form(
@@ -94,7 +103,7 @@ class _Softmax(Joint):
         return total(square - first * first * inverse(weight))
 
     def column_hessian(self, column: Array, residual: Array, target: Labels, weight: Array) -> Any:
-        """Return ``sum_i w_i x_i^2 (diag p_i - p_i p_i^T)``.
+        """Return ``sum_i w_i x_i^2 (diag p_i - p_i p_i^T)`` (:eq:`column-gain`).
 
         The diagonal is computed from the rest, because rows sum to zero. A difference would lose
         its digits where a probability is next to one, and no ridge might make the matrix
@@ -106,6 +115,7 @@ class _Softmax(Joint):
         other = self._probabilities(residual, target, weight).T * inverse(weight)[None, :]
         cross = weighted @ other.T
         eye = xp.eye(residual.shape[1], dtype=residual.dtype, device=device_of(residual))
+        # Off the diagonal the block is minus ``cross``.
         others = (1.0 - eye) * cross
         return eye * xp.sum(others, axis=1)[:, None] - others
 
@@ -124,6 +134,7 @@ class _Softmax(Joint):
             def multiply_compiled(direction: np.ndarray) -> np.ndarray:
                 from mixnorm.losses.softmax_jit import curve
 
+                # A copy in the layout of the loop, which it overwrites.
                 found = np.array(direction.T, dtype=rows.dtype, order="C")
                 curve(found, rows, scale)
                 return found.T
@@ -144,7 +155,8 @@ class _Softmax(Joint):
     def conjugate(self, theta: Array, target: Labels, weight: Array) -> float:
         """Return ``sum_i sum_r P_ir ln(P_ir / w_i) + margin theta_iy``, ``P = theta + w onehot``.
 
-        ``P / w`` is the soft-max of the shifted scores whose residual is ``theta``.
+        ``P / w`` is the soft-max of the shifted scores whose residual is ``theta``. See
+        :eq:`conjugate-sum` and the table after it.
         """
         xp = namespace(theta)
         share, inside = target.shares(theta, weight)
@@ -152,6 +164,7 @@ class _Softmax(Joint):
             return math.inf
         part = share * inverse(weight)[:, None]
         least = float(xp.finfo(theta.dtype).smallest_normal)
+        # 0 ln 0 is 0, as in the logistic loss.
         entropy = share * xp.log(clip(part, low=least))
         return total(entropy) + self.margin * total(target.pick(theta))
 
@@ -159,7 +172,7 @@ class _Softmax(Joint):
         """Return the minimiser of ``F*(phi) + sum (phi - theta)**2 / (2 step)``.
 
         With ``phi = w (p - onehot)`` a row has to meet ``ln p + (w/step) p = a - L`` for one
-        number ``L``, ``a = theta/step + (w/step - margin) onehot``.
+        number ``L``, ``a = theta/step + (w/step - margin) onehot`` (:eq:`damped-softmax`).
         """
         rate = weight[:, None] / step
         row = theta / step + (rate - self.margin) * target.one_hot

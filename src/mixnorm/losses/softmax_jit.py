@@ -18,6 +18,8 @@ def curve(direction, shares, inverse):  # type: ignore[no-untyped-def]
     buffer = np.empty(_SAMPLES_PER_HESSIAN_BLOCK, direction.dtype)
     for start in range(0, n_samples, _SAMPLES_PER_HESSIAN_BLOCK):
         stop = min(n_samples, start + _SAMPLES_PER_HESSIAN_BLOCK)
+        # The means of a block of samples are summed output by output, along the memory of the
+        # arrays, and used while they are still in the cache.
         mean = buffer[: stop - start]
         mean[:] = 0.0
         for r in range(n_outputs):

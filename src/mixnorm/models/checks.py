@@ -43,5 +43,6 @@ def check_whole(array: Any, shape: tuple[int, ...], below: float, what: str) -> 
 
 def check_positive(value: object, what: str) -> None:
     """Raise unless ``value`` is a float above zero and finite."""
+    # ``type`` and not ``isinstance``: subclasses may compare as they like.
     if type(value) is not float or not 0.0 < value < math.inf:
         raise ValueError(f"{what} must be a positive number")

@@ -41,6 +41,8 @@ class Inputs:
         """Raise unless the columns are possible and weights for all of them fit in memory."""
         if type(self.n_features) is not int or self.n_features < 1:
             raise ValueError("n_features_in_ must be a whole number from 1 up")
+        # A file of a few bytes may name a billion columns; ``coef_`` would then take the memory of
+        # the machine.
         size = 8 * self.n_features * n_outputs
         if size > max_bytes:
             raise MemoryError(

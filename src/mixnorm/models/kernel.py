@@ -49,6 +49,8 @@ class KernelModelBase:
     def _finish(self, sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Return scores for sums of terms of some sizes: classes may tie, numbers have a unit."""
         if isinstance(self.outputs, ClassOutputs):
+            # Scores that differ by the rounding of their terms are equal: the first class wins,
+            # whatever the order of the sums was.
             return even_ties(sums, sizes)
         return np.asarray(sums * self.outputs.unit + self.outputs.centre)
 
@@ -92,7 +94,8 @@ class KernelModel(KernelModelBase):
     def scores(self, X: object) -> np.ndarray:
         """Return the scores of new rows, or of a stack of their kernels with the training rows.
 
-        They are in double precision, so that they hardly depend on the other rows of ``X``.
+        See :eq:`kernel-scores`. They are in double precision, so that they hardly depend on the
+        other rows of ``X``.
         """
         found = self._products(X)
         return self._finish(found[:, :-1], found[:, -1])
@@ -108,12 +111,15 @@ class KernelModel(KernelModelBase):
     def _products_of_rows(self, bank: FittedBank, X: Any) -> np.ndarray:
         if self.features is None:
             return self._multiply(bank.combine(X, self.kernel_weights, dtype=np.float64))
+        # Features are stored side by side for the kernels with weight alone.
         which = np.flatnonzero(self.kernel_weights > 0.0).tolist()
         if len(which) == 0:
             return np.zeros((X.shape[0], self.dual_coef.shape[1] + 1))
         return bank.feature_products(X, which, self.features)
 
     def _multiply(self, K: np.ndarray) -> np.ndarray:
+        # The last column takes the sums of magnitudes, from which the rounding of a score is
+        # estimated.
         found = np.zeros((len(K), self.dual_coef.shape[1] + 1))
         add_products(found, K, self.dual_coef)
         return found
@@ -145,6 +151,7 @@ class KernelModel(KernelModelBase):
             if self.features is not None:
                 raise ValueError("a model without factors has no features")
             return
+        # A model whose kernels have no weight at all keeps a table without rows.
         ranks = self.bank.ranks(np.flatnonzero(weights).tolist())
         shape = (sum(ranks), n_scores) if ranks else (0, 1)
         check_floats(self.features, shape, "the weights of features")
@@ -152,6 +159,7 @@ class KernelModel(KernelModelBase):
 
 def split_rows(X: Any) -> Iterator[Any]:
     """Yield ranges of the rows of a table, one after the other."""
+    # Blocks bound the memory of the kernels between new rows and the support.
     rows = getattr(X, "iloc", X)
     for start in range(0, X.shape[0], _ROWS_COMPARED):
         yield rows[start : start + _ROWS_COMPARED]

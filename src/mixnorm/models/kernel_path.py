@@ -20,10 +20,10 @@ from mixnorm.models.path import Path
 class KernelPath(Path):
     r"""The model after each round, as terms that kernels share.
 
-    Scores are :math:`b + \sum_j K_j B_j`, with :math:`B_j = \sum_t s_{jt} T_t` for the terms
-    :math:`T_t` of the rounds so far, one or more for each, and the ``weights`` :math:`s` of a
-    round, which have a row for each kernel of its support. Rounds of the path have ``gap``, the
-    duality gap over all kernels, where the algorithm has one.
+    Scores are :math:`b + \sum_j K_j B_j` (:eq:`sparse-scores`), with :math:`B_j = \sum_t s_{jt}
+    T_t` for the terms :math:`T_t` of the rounds so far, one or more for each, and the ``weights``
+    :math:`s` of a round, which have a row for each kernel of its support. Rounds of the path have
+    ``gap``, the duality gap over all kernels, where the algorithm has one.
     """
 
     terms: Any = None
@@ -31,6 +31,7 @@ class KernelPath(Path):
     def first(self, size: int) -> KernelPath:
         """Return the path of the first ``size`` rounds."""
         rounds = self.rounds[:size]
+        # Terms are in the order of the rounds, so that the first rounds need the first terms.
         n_terms = rounds[-1].weights.shape[1] if rounds else 0
         return replace(self, rounds=rounds, terms=self.terms[:n_terms])
 
@@ -53,9 +54,13 @@ class KernelPath(Path):
         n_terms = 0
         for step in self.rounds:
             support = step.support
+            # Prediction takes kernels from the bank by these numbers, and staged scores take the
+            # first ones.
             sound = (
                 all(type(kernel) is int and 0 <= kernel < n_kernels for kernel in support)
                 and len(set(support)) == len(support) > 0
+                # A round keeps the kernels of the round before in their order, on which staged
+                # scores rely.
                 and support[: len(before)] == before
                 and step.atom in support
             )
@@ -109,6 +114,8 @@ class KernelPathModel(KernelModelBase):
     @property
     def null_loss(self) -> float:
         """The training loss without kernels."""
+        # Multiplied one after the other: the square of a large unit may overflow where the loss
+        # does not.
         return self.path.null_loss * self.outputs.unit * self.outputs.unit
 
     @cached_property
@@ -144,6 +151,7 @@ class KernelPathModel(KernelModelBase):
 
         Also returned is, for each row, the largest sum of magnitudes.
         """
+        # All sizes in one pass: kernels take long to compute, and tables are cheap to multiply.
         found, k = self._products(X, self._side_by_side(sizes)), self.path.terms.shape[2]
         intercepts = [self.path.intercept(size) for size in sizes]
         sums = [
@@ -180,6 +188,7 @@ class KernelPathModel(KernelModelBase):
         """Return the model after ``size`` rounds, with the kernels that it needs."""
         path, bank = self.path.first(size), self.bank
         if bank is not None:
+            # The kernels of the bank are in the order in which they were chosen.
             bank = bank.only(range(len(path.support(size))))
         return replace(self, path=path, bank=bank)
 

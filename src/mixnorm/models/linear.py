@@ -46,6 +46,7 @@ class LinearModel:
     @classmethod
     def of(cls, coef: np.ndarray, intercept: np.ndarray, inputs: Inputs, outputs: Any) -> Self:
         """Return the model with weights ``(n_scores, n_features)`` of all columns."""
+        # A model of a few among a million columns is small, whatever the width of the data.
         features = np.flatnonzero(np.any(coef != 0.0, axis=0))
         return cls(features, coef[:, features], intercept, inputs, outputs)
 
@@ -59,6 +60,7 @@ class LinearModel:
     def scores(self, X: MatrixLike) -> np.ndarray:
         """Return the scores of new rows: ``(n_samples, n_scores)``."""
         few = len(self.features) < self.inputs.n_features // _COLUMNS_PER_USED
+        # Copying the columns in use is worth it if they are few: the product then reads no others.
         if isinstance(X, np.ndarray) and few:
             return linear_scores(X[:, self.features], self.weights.T, self.intercept)
         return linear_scores(X, self.coef.T, self.intercept)
@@ -79,5 +81,6 @@ class LinearModel:
         self.inputs.check(n_scores, max_bytes)
         self.outputs.check(n_scores)
         check_whole(self.features, (n_used,), n_features, "support_")
+        # Two equal columns would overwrite each other in ``coef``.
         if np.any(np.diff(self.features) <= 0):
             raise ValueError("support_ must rise")

@@ -75,7 +75,7 @@ class MixedNormPath:
 
     @property
     def coefs(self) -> np.ndarray:
-        """All weights, of shape ``(n_alphas, n_outputs, n_features)``; made anew at each use."""
+        """All weights, of shape ``(n_alphas, n_outputs, n_features)``; made again at each use."""
         return np.stack([self.coef(position) for position in range(len(self))])
 
     def coef(self, position: int) -> np.ndarray:

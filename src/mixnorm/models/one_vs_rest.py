@@ -69,6 +69,7 @@ class OneVsRestModel:
     @property
     def atoms(self) -> list[Any]:
         """Different atoms: the first of each class, then the second of each, ..."""
+        # Round by round over all classes, as a shared path would list them.
         supports = zip_longest(*(path.support(self.size) for path in self.paths))
         return [atom for atom in dict.fromkeys(chain.from_iterable(supports)) if atom is not None]
 
@@ -114,6 +115,8 @@ class OneVsRestModel:
         pairs = [self._pair.probabilities(pair) for pair in next(self._pairs(X, [self.size]))]
         if len(pairs) == 1:
             return np.asarray(pairs[0])
+        # Each class was fitted against the rest on its own, so that the probabilities need not sum
+        # to one.
         own = np.stack([pair[:, 1] for pair in pairs], axis=1)
         own = np.maximum(own, np.finfo(own.dtype).tiny)  # zeros everywhere become equal
         return np.asarray(own / own.sum(axis=1, keepdims=True))
@@ -124,6 +127,8 @@ class OneVsRestModel:
         Classes often share atoms, so each atom is computed once.
         """
         supports = (path.support(size) for size in sizes for path in self.paths)
+        # A dictionary drops repetitions and keeps the order, so that sums are the same in every
+        # run.
         atoms = list(dict.fromkeys(atom for support in supports for atom in support))
         with np.errstate(over="ignore", invalid="ignore"):  # scores are checked
             columns = _columns_of_atoms(self.pool, X, atoms)
@@ -145,6 +150,7 @@ class OneVsRestModel:
         """Raise unless ``scores`` can work with the parts, which may come from anybody's file."""
         classes = self.outputs.classes
         self.outputs.check(len(classes))
+        # Of two classes one path is enough.
         n_paths = len(classes) if len(classes) > 2 else 1
         if len(self.paths) != n_paths:
             raise ValueError(f"there must be {n_paths} paths for {len(classes)} classes")
@@ -170,6 +176,7 @@ def _pair(path: Path, size: int, columns: dict[Any, np.ndarray], n_samples: int)
     if not path.rounds:
         return np.repeat(np.asarray(path.null_intercept)[None, :], n_samples, axis=0)
     step = path.rounds[min(size, len(path.rounds)) - 1]
+    # The columns of an atom are shared by all classes that chose it.
     design = np.concatenate([columns[atom] for atom in step.support], axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
         return check_scores(weighted_scores(design, step.weights, step.intercept))

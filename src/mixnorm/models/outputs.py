@@ -51,6 +51,8 @@ class ClassOutputs(_Outputs):
         if scores.shape[1] < len(self.classes):
             return self.classes[(scores[:, 0] > 0.0).astype(np.intp)]
         if is_numpy(scores):
+            # Scores that differ by rounding alone are ties, which go to the first label on every
+            # machine.
             scores = even_ties(scores, np.max(np.abs(scores), axis=1))
         if self.loss is None:
             return self.classes[to_numpy(scores).argmax(axis=1)]
@@ -59,14 +61,17 @@ class ClassOutputs(_Outputs):
     def decisions(self, scores: Array) -> Any:
         """Return the result of ``decision_function``: a column per class, or one number per row."""
         if scores.shape[1] == 2:
+            # scikit-learn's decision function of two classes is one number, positive for the
+            # second.
             return scores[:, 1] - scores[:, 0]
         return scores[:, 0] if scores.shape[1] < len(self.classes) else scores
 
     def probabilities(self, scores: Array) -> Any:
-        """Return the probability of every class."""
+        """Return the probability of every class (:eq:`margin-probabilities`)."""
         if self.loss is None:
             raise AttributeError("the loss of this model gives no probabilities")
         if scores.shape[1] < len(self.classes):  # by how much the second class leads
+            # A soft-max of -s/2 and s/2 is the logistic function of s.
             scores = scores * np.asarray([-0.5, 0.5], scores.dtype)
         return self.loss.proba(scores)
 
@@ -85,6 +90,7 @@ class ClassOutputs(_Outputs):
             if not self.loss.is_classifier:
                 raise ValueError(f"{self.loss!r} is not a loss for labels")
             scores = np.zeros((1, n_classes))
+            # Encoding checks the parameters of the loss, which may come from a file.
             self.loss.encode(np.zeros(1, dtype=np.int64), n_classes, scores)  # checks parameters
             self.loss.proba(scores)
 
@@ -108,6 +114,7 @@ class BinaryOutputs(ClassOutputs):
         if self.single:
             return np.concatenate([1.0 - found, found], axis=1)
         total = found.sum(axis=1, keepdims=True)
+        # If no class has a probability above zero, all are equally likely.
         even = np.full_like(found, 1.0 / found.shape[1])
         return np.asarray(np.divide(found, total, out=even, where=total > 0.0))
 
@@ -196,6 +203,7 @@ class TaskOutputs(_Outputs):
 
     def task_labels(self, task: int, scores: np.ndarray) -> np.ndarray:
         """Return the predictions of one task for its scores: numbers, or labels."""
+        # Binary losses predict -1 and 1.
         found, classes = np.asarray(self.losses[task].predict(scores)), self.classes[task]
         return found if classes is None else np.asarray(classes[(found > 0.0).astype(np.intp)])
 

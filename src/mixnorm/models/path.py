@@ -118,6 +118,7 @@ class PathModel:
     @cached_property
     def selected(self) -> np.ndarray:
         """The columns that are read, in the order in which they were chosen."""
+        # An atom may read several columns, and several atoms the same one: each is listed once.
         read = self.pool.feature_indices(self.support, self.inputs.n_features)
         return np.asarray(list(dict.fromkeys(read.tolist())), dtype=np.intp)
 
@@ -133,9 +134,11 @@ class PathModel:
 
     def _rescale(self, step: Round | None) -> tuple[np.ndarray, np.ndarray]:
         """Return weights and intercept of a round, or of none, in the units of the targets."""
+        # Targets were centred and divided by a unit in the fit.
         unit, centre = self.outputs.unit, self.outputs.centre
         if step is None:
             nothing = self.path.null_intercept
+            # A model without features has weights of the right width and no rows.
             weights = np.zeros((0, nothing.shape[0]), nothing.dtype)
             return weights, nothing * unit + centre
         with np.errstate(over="ignore", invalid="ignore"):  # scores are checked
@@ -174,6 +177,7 @@ class PathModel:
             return constant_scores(self.intercept, X)
         with np.errstate(over="ignore", invalid="ignore"):
             if is_numpy(X):
+                # Compiled or fused by the pool; arrays of other libraries go through columns.
                 scorer = self.pool.scorer(self.support, self.weights, self.intercept)
                 return check_scores(scorer(X))
             columns = self.pool.evaluate(X, self.support)
@@ -187,10 +191,12 @@ class PathModel:
             return
         with np.errstate(over="ignore", invalid="ignore"):  # checked below
             values = to_dense(pool.evaluate(X, atoms))
+        # An atom may have several columns, such as a group.
         ends = np.cumsum([pool.n_columns(atom, X.shape[1]) for atom in atoms]).tolist()
         places = dict(zip(atoms, zip([0, *ends], ends, strict=False), strict=True))
         for step in rounds:
             weights, intercept = self._rescale(step)
+            # Usually the columns of a round are the first ones, and a view is enough.
             design = values[:, : weights.shape[0]]
             if step.support != tuple(atoms[: len(step.support)]):  # an atom has been dropped
                 parts = [values[:, slice(*places[atom])] for atom in step.support]

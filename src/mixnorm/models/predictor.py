@@ -54,6 +54,7 @@ class Predictor:
         label or number, or ndarray of shape (n_samples,) or (n_samples, n_outputs)
             As ``predict``.
         """
+        # The exact type first: it is the usual case, and the question costs nothing.
         if type(X) is not np.ndarray and is_foreign(X):
             return self._predict_foreign(X)
         if X.ndim == 1:

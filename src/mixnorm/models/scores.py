@@ -32,6 +32,7 @@ def weighted_scores(columns: MatrixLike, weights: np.ndarray, intercept: np.ndar
 
 def check_scores(scores: Array) -> Any:
     """Return scores or predicted values; raise if they overflow."""
+    # Only on the host: to ask an array on a device would wait for it.
     if is_numpy(scores) and not np.all(np.isfinite(scores)):
         row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
         raise ValueError(
@@ -50,6 +51,7 @@ def labels_at(classes: Array, places: Array) -> Any:
     """Return the labels at some indices, in the namespace of the indices; texts stay in NumPy's."""
     if is_numpy(classes) and is_numpy(places):
         return classes[places]
+    # Labels that are numbers can follow the data to a device; texts cannot.
     if is_foreign(places) and (is_foreign(classes) or classes.dtype.kind in "bif"):
         return namespace(places).take(follow(classes, places), places, axis=0)
     found = to_numpy(classes)[to_numpy(places)]

@@ -60,6 +60,8 @@ class StumpRound:
     def values(self) -> np.ndarray:
         """Terms of the scores below (first row) and above the threshold: ``(2, n_outputs)``."""
         both = np.stack([self.constants, self.constants])
+        # The classes that share the stump have two values, all others the same constant on both
+        # sides.
         both[0, self.subset] = self.b
         both[1, self.subset] = self.b + self.a
         return both
@@ -126,9 +128,13 @@ class StumpModel:
         total = np.zeros((X.shape[0], self.path.n_outputs))
         columns = self._columns(X)
         steps = [(columns[step.feature], step.threshold, step.values) for step in self.path.rounds]
+        # Rows in blocks and rounds inside: the scores of a block are read and written once per
+        # round, and stay in the cache.
         for first in range(0, X.shape[0], _ROWS_SCORED):
             rows = slice(first, first + _ROWS_SCORED)
             for column, threshold, values in steps:
+                # The truth value of the comparison is the row of the table: one look-up for all
+                # classes.
                 total[rows] += values[(column[rows] > threshold).astype(np.intp)]
         return total
 
@@ -139,6 +145,7 @@ class StumpModel:
         for step in self.path.rounds:
             above = columns[step.feature] > step.threshold
             total += step.values[above.astype(np.intp)]
+            # The sum goes on, and the caller may keep what it was given.
             yield total.copy()
 
     def _columns(self, X: Array) -> dict[int, np.ndarray]:
@@ -150,6 +157,7 @@ class StumpModel:
 
     def cost(self) -> Cost:
         """Return the cost of a prediction, where rounds with the same stump count once."""
+        # Rounds often repeat a stump; its values can be added up beforehand.
         stumps: dict[tuple[int, float], set[int]] = {}
         for step in self.path.rounds:
             stumps.setdefault((step.feature, step.threshold), set()).update(step.subset.tolist())

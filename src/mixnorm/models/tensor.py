@@ -52,6 +52,7 @@ class TensorModel:
         """Return the scores of new rows: ``(n_samples, n_scores)``."""
         with np.errstate(over="ignore", invalid="ignore"):
             found = self.expansion.scores(apply_frame(X, self.frame))
+        # Powers of a row far from the training rows overflow, and its score would say nothing.
         bad = np.flatnonzero(~np.all(np.isfinite(found), axis=1))
         if len(bad):
             raise ValueError(
@@ -84,11 +85,14 @@ class TensorModel:
         found, kernel, row = self.expansion, self.expansion.kernel, np.zeros((1, width))
         if not isinstance(kernel, TensorKernel):
             raise ValueError("kernel_ must be a tensor kernel")
+        # Parameters that depend on training rows must have been replaced by numbers: other rows
+        # would give other ones.
         if kernel.resolve(row) != kernel:
             raise ValueError("the parameters of the kernel are not settled")
         check_positive(found.unit, "the unit of the function")
         if not isinstance(found, PairExpansion) and found.q != self.q:
             raise ValueError("the exponent of the function must be that of the model")
+        # A kernel may add a constant column to those of the data.
         columns = kernel.columns(row).shape[1]
         if isinstance(found, FeatureExpansion):
             _check_features(found, n_scores, columns, width)
@@ -105,6 +109,7 @@ class TensorModel:
 def apply_frame(X: np.ndarray, frame: np.ndarray) -> np.ndarray:
     """Return columns in the units of a frame, which has their divisors, centres and scales."""
     divisor, centre, scale = frame
+    # First divided, so that the difference of huge entries does not overflow.
     return np.asarray((X / divisor - centre) / scale)
 
 
@@ -116,6 +121,7 @@ def _check_features(found: FeatureExpansion, n_scores: int, columns: int, width:
             raise ValueError("features of your own have no exponents")
         shape = (len(found.weights), columns)
         check_whole(found.exponents, shape, 2**15, "the exponents")
+        # Fails for a kernel of the user's whose monomials have no coefficients.
         kernel.log_rho(np.zeros(1))
     elif not kernel.finite or kernel.n_features(width) != len(found.weights):
         raise ValueError("there must be a weight for every feature of the kernel")

@@ -27,6 +27,8 @@ class Ability(Generic[Result]):
         """Return the bound method; of the class, the plain function."""
         if owner is None:
             return self._method
+        # AttributeError is what ``hasattr`` and ``getattr`` with a default look for, so that
+        # callers ask in plain Python and the message reaches who calls the method all the same.
         if not self._holds(owner):
             name = self._method.__name__
             raise AttributeError(f"{owner!r} has no {name}; {self._who}.")

@@ -5,7 +5,7 @@ largest. Cutting all magnitudes at :math:`a_1 - t` takes away :math:`\sum_j (t -
 :math:`\lambda` where :math:`t = (\lambda + d_1 + \dots + d_c)/c`, with :math:`c` the number of
 depths below :math:`t`: those for which :math:`j d_j - (d_1 + \dots + d_j) < \lambda`. Depths are
 differences of magnitudes, so that :math:`t` is exact to rounding even where it is far smaller than
-these.
+these. The page on mixed norms has the formula (:eq:`cut-height`).
 """
 
 from __future__ import annotations
@@ -39,23 +39,33 @@ class SortedRows:
         n_rows, width = A.shape
         ranked = xp.astype(A, xp.float64, copy=False)
         if is_numpy(ranked):
+            # In place and by an unstable sort: equal magnitudes need no order.
             ranked.sort(axis=1)
         else:
             ranked = xp.sort(ranked, axis=1, stable=False)
+        # A copy: the line below would turn a view of the last column into zeros.
         self._largest = xp.asarray(ranked[:, -1], copy=True)
+        # The array holds minus the depths now, largest depth first, and is reused step by step:
+        # after the products with -width, ..., -1 and the sum with ``_total`` it holds j d_j - (d_1
+        # + ... + d_j).
         ranked -= self._largest[:, None]
         self._total = xp.cumulative_sum(xp.flip(ranked, axis=1), axis=1)  # minus sums of depths
         ranked *= xp.arange(-width, 0, **where)
         ranked += xp.flip(self._total, axis=1)
         self._ends = ranked  # at these amounts one more entry is cut
+        # Rows are counted by a product with ones, several times as quick as a sum along short rows.
         self._ones = xp.ones((width,), **where)
         self._base = xp.arange(n_rows, device=device_of(A)) * width - 1
 
     def find_heights(self, amount: float) -> tuple[Any, Any]:
-        """Return how far below its largest entry each row is cut, and how many entries are."""
+        """Return how far below its largest entry each row is cut, and how many entries are.
+
+        They are ``t`` and ``c`` of :eq:`cut-height`.
+        """
         xp = namespace(self._ends)
         count = xp.astype(self._ends <= amount, xp.float64) @ self._ones
         count = xp.maximum(count, xp.ones_like(count))  # rows that are not finite have none
+        # The place in the flat array of the sum of the depths that are cut, one look-up per row.
         place = self._base + xp.astype(count, self._base.dtype)
         total = xp.take(xp.reshape(self._total, (-1,)), place)
         return (amount - total) / count, count
@@ -78,12 +88,12 @@ def find_height(values: Array, radius: float) -> tuple[float, float]:
     ``max(0, t - (largest - values))``; their sum is above ``radius``.
     """
     xp = namespace(values)
-    largest = float(xp.max(values))
+    largest = float(values.max() if is_numpy(values) else xp.max(values))
     values = xp.astype(values, xp.float64, copy=False)
     if is_numpy(values):
         values, settled = _drop_zeros(values, largest, radius)
         if settled:
-            return largest, (radius + float(np.sum(largest - values))) / len(values)
+            return largest, (radius + float((largest - values).sum())) / len(values)
     heights, _ = SortedRows(xp.asarray(values[None, :], copy=True)).find_heights(radius)
     return largest, float(heights[0])
 
@@ -100,7 +110,9 @@ def _drop_zeros(values: np.ndarray, largest: float, radius: float) -> tuple[np.n
     simplex", J. Optimization Theory and Applications 50, 1986.
     """
     for _ in range(_MOST_PASSES):
-        least = max(largest - radius, (float(np.sum(values)) - radius) / len(values))
+        # Two lower bounds of what is cut off: the largest value keeps at most the radius, and what
+        # is taken from all values alike is least if all of them stay.
+        least = max(largest - radius, (float(values.sum()) - radius) / len(values))
         left = values >= least
         count = np.count_nonzero(left)
         if count in (0, len(values)):  # none: all are equal but for rounding
@@ -112,6 +124,7 @@ def _drop_zeros(values: np.ndarray, largest: float, radius: float) -> tuple[np.n
 def project_magnitudes(values: Array, radius: float) -> Any:
     """Return the projection of magnitudes from outside of an ``l1`` ball on it.
 
+    This is :eq:`cut-height` with the radius as the amount: the part above the cut is kept.
     Overwrites ``values``.
     """
     xp = namespace(values)
@@ -124,7 +137,10 @@ def project_magnitudes(values: Array, radius: float) -> Any:
 
 
 def find_row_cuts(A: Array, amount: float) -> Any:
-    """Return the cuts of the magnitudes of rows that take ``amount`` from each."""
+    """Return the cuts of the magnitudes of rows that take ``amount`` from each.
+
+    These are the cuts of the proximal map (:eq:`common-cut` with a known amount).
+    """
     xp = namespace(A)
     found = []
     for rows in _cut_into_chunks(A):
@@ -151,6 +167,8 @@ def find_common_cuts(parts: Sequence[Array], radius: float) -> Any:
     norm ball using a Newton root search method", SIAM J. Imaging Sciences 12(1), 2019.
     """
     xp = namespace(parts[0])
+    # All chunks are sorted once, before Newton's method: each of its steps is then one look-up per
+    # row.
     chunks = [rows for part in parts for rows in _cut_into_chunks(part)]
     sums = [row_norms(rows, 1.0) for rows in chunks]
     peaks = concatenate([row_maxima(rows) for rows in chunks])
@@ -197,6 +215,8 @@ def _find_amount(tables: list[SortedRows], amount: float, radius: float) -> list
     xp = namespace(tables[0]._ends)
     cuts: list[Any] = []
     for _ in range(_MOST_STEPS_TO_CUTS):
+        # The slope of the sum of the cuts is minus the sum of 1 / count over the rows that are cut
+        # above zero. The sum is convex, so that a step from below ends below the root.
         total = slope = 0.0
         cuts = []
         for table in tables:
@@ -227,4 +247,5 @@ def _bound_amount(peaks: Array, sums: Array, widest: int, radius: float) -> floa
     if vector_norm(sums, 1.0) > radius * widest:
         largest, t = find_height(sums, radius * widest)
         least = max(least, largest - t)
+    # The bounds are exact but for rounding. Newton's method has to start below the root.
     return max(least * (1.0 - 64.0 * epsilon(sums)), 0.0)

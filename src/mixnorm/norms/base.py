@@ -6,7 +6,7 @@ import math
 import numbers
 from typing import Any, Protocol, runtime_checkable
 
-from mixnorm._array import Array, namespace
+from mixnorm._array import Array, float_limits, is_real_floating, namespace
 
 
 @runtime_checkable
@@ -53,13 +53,12 @@ def check_matrix(W: Array, norm: object) -> Any:
             f"{type(norm).__name__} takes arrays of shape (n_features, n_outputs), got {got}. "
             "Reshape one output to (n_features, 1)."
         )
-    xp = namespace(W)
-    if not xp.isdtype(W.dtype, "real floating"):
+    if not is_real_floating(W):
         raise TypeError(
             f"{type(norm).__name__} takes arrays of real floating numbers, got {W.dtype}. "
             "Convert with astype."
         )
-    return xp
+    return namespace(W)
 
 
 def check_level(value: float | Array, name: str, W: Array) -> float:
@@ -67,12 +66,13 @@ def check_level(value: float | Array, name: str, W: Array) -> float:
     level = float(value)
     if not level >= 0.0:
         raise ValueError(f"{name}={value!r} must be zero or more.")
-    return min(level, float(namespace(W).finfo(W.dtype).max))
+    return min(level, float_limits(W).max)
 
 
 def check_exponent(value: float, name: str, norm: object) -> float:
     """Return an exponent as a float in ``[1, inf]``."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    plain = type(value) in (int, float)  # asking for numbers.Real takes longer
+    if not plain and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
         raise TypeError(
             f"{type(norm).__name__}({name}={value!r}) is not a number; give an exponent of at "
             "least 1, or numpy.inf."

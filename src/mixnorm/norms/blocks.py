@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mixnorm._array import Array, device_of, namespace, to_numpy
+from mixnorm._array import Array, device_of, float_limits, is_numpy, namespace, to_numpy
 from mixnorm.norms.vectors import concatenate, max_magnitude, power_of_two_below, row_norms
 
 #: The groups of a norm: labels of rows or of entries, the name of a partition, or None for rows.
@@ -115,14 +115,18 @@ class LabelledBlocks(Blocks):
 
     def __init__(self, labels: np.ndarray, shape: tuple[int, ...], like: Array) -> None:
         self._shape, self._by_rows = shape, labels.ndim == 1
+        # Labels may be any whole numbers; from here on blocks are numbered from zero.
         _, block, sizes = np.unique(labels.ravel(), return_inverse=True, return_counts=True)
         self.n_blocks = len(sizes)
         # The parts hold the blocks by size class, then by label.
+        # Blocks whose sizes have the same number of binary digits share a matrix: its rows are at
+        # most twice as long as the shortest block.
         bits = np.ceil(np.log2(sizes)).astype(np.int64)
         order = np.argsort(bits, kind="stable")
         rank = np.empty(len(sizes), np.int64)
         rank[order] = np.arange(len(sizes))
         block, sizes, bits = rank[block], sizes[order], bits[order]
+        # The entries by block; the stable sort keeps those of a block in the order of the matrix.
         members = np.argsort(block, kind="stable")
         within = np.arange(len(members)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         xp, device = namespace(like), device_of(like)
@@ -182,10 +186,10 @@ def block_norms(blocks: Blocks, W: Array, p: float) -> tuple[Any, float]:
     with np.errstate(over="ignore", under="ignore"):
         norms = blocks.norms(W, p)
     # Between these bounds the squares of the largest norm keep all their digits.
-    info = xp.finfo(W.dtype)
-    least = math.sqrt(float(info.smallest_normal)) / float(info.eps)
-    largest = math.sqrt(float(info.max)) * float(info.eps)
-    if least < float(xp.max(norms)) < largest:
+    limits = float_limits(W)
+    least = math.sqrt(limits.smallest_normal) / limits.eps
+    largest = math.sqrt(limits.max) * limits.eps
+    if least < float(norms.max() if is_numpy(norms) else xp.max(norms)) < largest:
         return norms, 1.0
     size = max_magnitude(W)
     if not 0.0 < size < math.inf:
@@ -208,7 +212,9 @@ class BlockCache:
         if groups is None or isinstance(groups, str):
             return build_plain_blocks(groups, shape)
         if self._groups is not groups or not groups_are_equal(self._copy, groups):
+            # The copy shows whether the user has changed the labels in place since they were read.
             self._groups, self._copy, self._known = groups, copy.deepcopy(groups), {}
+        # Index arrays live in the namespace and on the device of the data.
         key = (shape, namespace(W), device_of(W))
         if key not in self._known:
             self._known[key] = LabelledBlocks(check_labels(groups, shape), shape, W)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import Array, epsilon, namespace, to_numpy
+from mixnorm._array import Array, epsilon, float_limits, namespace, to_numpy
 from mixnorm._params import Parameters
 from mixnorm.norms import vectors
 from mixnorm.norms.ability import ability
@@ -58,9 +58,9 @@ class MixedNorm(Parameters):
 
     .. math:: \|W\|_{r,p} = \Bigl(\sum_b \|W_b\|_r^p\Bigr)^{1/p}
 
-    Blocks are the rows of ``W``, one per feature, unless ``groups`` says otherwise. ``inner=2,
-    outer=1`` sets whole rows to zero, and so does ``inner=inf, outer=1``; ``inner=1, outer=1`` sets
-    single entries to zero.
+    It is the penalty or the ball of :eq:`penalty-and-ball`. Blocks are the rows of ``W``, one per
+    feature, unless ``groups`` says otherwise. ``inner=2, outer=1`` sets whole rows to zero, and so
+    does ``inner=inf, outer=1``; ``inner=1, outer=1`` sets single entries to zero.
 
     Parameters
     ----------
@@ -130,8 +130,8 @@ class MixedNorm(Parameters):
 
     def check(self) -> None:
         """Raise a ValueError or TypeError for exponents that are not allowed."""
-        exponents = {"inner": self.inner, "outer": self.outer}
-        inner, outer = (check_exponent(value, name, self) for name, value in exponents.items())
+        inner = check_exponent(self.inner, "inner", self)
+        outer = check_exponent(self.outer, "outer", self)
         if inner not in _INNER_EXPONENTS and inner != outer:
             raise ValueError(
                 f"MixedNorm(inner={self.inner!r}, outer={self.outer!r}) is not offered; inner must "
@@ -169,17 +169,24 @@ class MixedNorm(Parameters):
 
     @ability(_has_prox, _PROXIMAL_MIXED_NORMS)
     def prox(self, W: Array, tau: float) -> Any:
-        """Return the minimiser of ``tau * value(X) + ||X - W||^2 / 2``."""
+        """Return the minimiser of ``tau * value(X) + ||X - W||^2 / 2``.
+
+        See :eq:`block-prox`, :eq:`moreau` and, for ``inner=inf``, :eq:`common-cut`.
+        """
         blocks, tau, xp = self._blocks(W), check_level(tau, "tau", W), namespace(W)
         if math.prod(W.shape) == 0:
             return xp.asarray(W, copy=True)
         if self.outer == math.inf:
+            # The prox of a norm with outer=inf would be a search for a level; the projection on the
+            # dual ball already is one (:eq:`moreau`).
             return W - self.dual_norm().project(W, tau)  # Moreau
         if self.inner == self.outer == 1:
             return vectors.soft_threshold(W, tau)
         if self.inner == math.inf:
             size = vectors.max_magnitude(W)
-            large = float(xp.finfo(W.dtype).max) / (4 * math.prod(W.shape)) < size < math.inf
+            # A sum of a whole block of the largest entries must not overflow; the factor 4 is for
+            # rounding.
+            large = float_limits(W).max / (4 * math.prod(W.shape)) < size < math.inf
             # The unit keeps the sums of a block from overflow.
             unit = vectors.power_of_two_below(size) if large else 1.0
             parts = blocks.to_rows(W / unit if large else W)
@@ -189,6 +196,8 @@ class MixedNorm(Parameters):
             size = self.value(W)
             return W * (max(0.0, 1.0 - tau / size) if size > 0.0 else 1.0)
         norms, unit = block_norms(blocks, W, 2.0)
+        # Both norms and tau are in units of ``unit``, whose quotient is the same. A block of zeros
+        # gets the factor one, and stays zero without a division by zero.
         factors = 1.0 - vectors.divide_or_zero(tau / unit, norms)
         return W * blocks.broadcast(xp.maximum(factors, xp.zeros_like(factors)))
 
@@ -198,7 +207,11 @@ class MixedNorm(Parameters):
 
         A point that meets this to rounding comes back as it is.
         """
-        value, radius, xp = self.value(W), check_level(radius, "radius", W), namespace(W)
+        blocks, radius, xp = self._blocks(W), check_level(radius, "radius", W), namespace(W)
+        norms, unit = block_norms(blocks, W, float(self.inner))
+        value = unit * vectors.vector_norm(norms, float(self.outer))
+        # Projecting a point on the boundary again would move it by rounding, and solvers that
+        # compare iterates would never see them agree.
         if value <= radius * (1.0 + 16.0 * epsilon(W)):
             return xp.asarray(W, copy=True)
         size = vectors.max_magnitude(W) if not math.isfinite(value) else 0.0
@@ -207,21 +220,30 @@ class MixedNorm(Parameters):
         if radius == 0.0:
             return xp.zeros_like(W)
         if size > 0.0:  # the entries are finite, and their norm is not
+            # A projection commutes with scaling, and a power of two changes no digit.
             unit = vectors.power_of_two_below(size)
             return self.project(W / unit, radius / unit) * unit
         if not _LEAST_SAFE_VALUE < value < _LARGEST_SAFE_VALUE:
-            unit = vectors.power_of_two_below(value)
-            return self._project_outside_point(W / unit, radius / unit) * unit
-        return self._project_outside_point(W, radius)
+            scale = vectors.power_of_two_below(value)
+            W, radius = W / scale, radius / scale
+            norms, unit = block_norms(blocks, W, float(self.inner))
+            return self._project_outside_point(W, radius, blocks, norms, unit) * scale
+        return self._project_outside_point(W, radius, blocks, norms, unit)
 
-    def _project_outside_point(self, W: Array, radius: float) -> Any:
-        """Project a point from outside of the ball, whose sums are safe."""
-        blocks, xp = self._blocks(W), namespace(W)
+    def _project_outside_point(
+        self, W: Array, radius: float, blocks: Blocks, norms: Array, unit: float
+    ) -> Any:
+        """Project a point from outside of the ball, whose sums are safe.
+
+        ``norms`` are those of its blocks, in ``unit``.
+        """
+        xp = namespace(W)
         if self.inner == self.outer == math.inf:
             return vectors.clip(W, radius)
         if self.inner == self.outer == 2:
-            return W * (radius / self.value(W))
+            return W * (radius / (unit * vectors.vector_norm(norms, 2.0)))
         if self.inner == self.outer:
+            # inner = outer = 1: the projection of the magnitudes, with the old signs.
             return vectors.copy_signs(
                 blocks.broadcast(project_magnitudes(xp.reshape(xp.abs(W), (-1,)), radius)), W
             )
@@ -231,10 +253,14 @@ class MixedNorm(Parameters):
         if self.inner == 1:  # an l1 ball per block; the factors below mend what rounding left out
             cuts = vectors.concatenate([find_row_cuts(part, radius) for part in parts])
             W = vectors.soft_threshold(W, blocks.broadcast(cuts))
-        norms, unit = block_norms(blocks, W, float(self.inner))
+            norms, unit = block_norms(blocks, W, 1.0)
         sizes = radius / unit
+        # Projecting the norms of the blocks and keeping their directions is the projection, because
+        # a block is nearest to a ball of another radius along its own direction.
         if self.outer == 1:
             sizes = project_magnitudes(xp.asarray(norms, copy=True), sizes)
+        # With outer=inf every block has the same ball. Factors are at most one: rounding must not
+        # enlarge.
         factors = vectors.divide_or_zero(sizes, norms)
         return W * blocks.broadcast(xp.minimum(factors, xp.ones_like(factors)))
 
@@ -250,7 +276,7 @@ class MixedNorm(Parameters):
 
     @ability(_is_strongly_convex, _CONVEX_MIXED_NORMS)
     def mirror(self, theta: Array) -> Any:
-        """Return the gradient of half the squared dual norm."""
+        """Return the gradient of half the squared dual norm (:eq:`mirror-columns`)."""
         point, size, unit = self._find_aligned(theta, float(self.inner), float(self.outer))
         return vectors.rescale(point * size, unit)
 
@@ -263,7 +289,10 @@ class MixedNorm(Parameters):
 
     @ability(_is_strongly_convex, _CONVEX_MIXED_NORMS)
     def strong_convexity(self) -> float:
-        """Return the constant of half the squared norm with respect to the norm itself."""
+        """Return the constant of half the squared norm with respect to the norm itself.
+
+        It is the outer exponent minus one (:eq:`bound-curvature`).
+        """
         self.check()
         return float(self.outer) - 1.0
 
@@ -272,7 +301,7 @@ class MixedNorm(Parameters):
         r"""Return the strongly convex norm to use in place of this one, on arrays of a shape.
 
         Its outer exponent is :math:`q = p/(p - 1)` with :math:`p = \max(2, \ln D)`, and :math:`D`
-        the number of blocks, or of entries where ``inner`` is 1 as well.
+        the number of blocks, or of entries where ``inner`` is 1 as well (:eq:`bound-twin`).
         """
         self.check()
         count = math.prod(shape) if self.inner == 1 else count_blocks(self.groups, shape)
@@ -282,7 +311,7 @@ class MixedNorm(Parameters):
     def _find_aligned(self, G: Array, inner: float, outer: float) -> tuple[Any, float, float]:
         """Return the point of a unit ball with the largest inner product with ``G``.
 
-        The product follows, and last the unit that it is in.
+        See :eq:`aligned-point`. Also return the product, divided by a unit, and this unit.
         """
         blocks, xp = self._blocks(G), namespace(G)
         norms, unit = block_norms(blocks, G, conjugate(inner))
@@ -295,6 +324,8 @@ class MixedNorm(Parameters):
             signs = blocks.from_rows([vectors.sign_largest(part) for part in blocks.to_rows(G)])
             point = signs * blocks.broadcast(weights)
         else:
+            # The exponents agree, and every entry is a block; or inner is infinity, and every entry
+            # of a block is as large as it may be.
             point = xp.sign(G) * blocks.broadcast(weights)
         return point, vectors.vector_norm(norms, conjugate(outer)), unit
 
@@ -322,6 +353,7 @@ class MixedNorm(Parameters):
         if self.groups is None:
             return MixedNorm(self.inner, self.outer)
         labels, index = to_numpy(self.groups), np.atleast_1d(to_numpy(rows))
+        # Rows may be given as a mask, as everywhere in NumPy.
         index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64)
         whole = np.count_nonzero(np.isin(labels, labels[index]))
         if not whole == len(index) == len(np.unique(index)):
@@ -335,6 +367,7 @@ class MixedNorm(Parameters):
         """Check array and exponents; return the blocks: entries where the exponents agree."""
         check_matrix(W, self)
         self.check()
+        # With equal exponents the norm of norms is the norm of all entries, whatever the groups.
         if self.inner == self.outer:
             return EntryBlocks(tuple(W.shape))
         return self._block_cache.find(self.groups, W)

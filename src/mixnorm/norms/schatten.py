@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mixnorm._array import Array, device_of, epsilon, namespace
+from mixnorm._array import Array, device_of, epsilon, float_limits, namespace
 from mixnorm._params import Parameters
 from mixnorm.norms.ability import ability
 from mixnorm.norms.ball import project_magnitudes
@@ -28,8 +28,10 @@ from mixnorm.norms.vectors import (
 )
 
 # The squares of entries between these, and their sums, keep their digits, also in float32.
+# Products of four entries and sums of many stay well within float32 (1e-38 to 3e38).
 _LEAST_SAFE_ENTRY, _LARGEST_SAFE_ENTRY = 1e-8, 1e8
 # No singular value of such an array is above this.
+# Entries are at most 1e8, so a value above it would need a matrix of 1e14 entries.
 _ABOVE_SINGULAR_VALUES = 1e15
 
 # Which norms have an ability, for errors.
@@ -82,7 +84,7 @@ class Spectral(Parameters):
     def prox_factors(
         self, W: Array, tau: float, start: Array | None = None
     ) -> tuple[Any, Any, Any]:
-        """Return the factors ``U, s, Vt`` of the prox, which is ``(U * s) @ Vt``.
+        """Return the factors ``U, s, Vt`` of the prox ``(U * s) @ Vt`` (:eq:`block-prox`).
 
         Parameters
         ----------
@@ -113,15 +115,21 @@ class Spectral(Parameters):
             where = {"dtype": W.dtype, "device": device_of(W)}
             left, values, right = (xp.full(shape, unit, **where) for shape in shapes)
             return left, values, right
+        # An infinite level would make NaN of differences.
         relative = min(tau / unit, _ABOVE_SINGULAR_VALUES)
         found = find_triplets_above(A, relative, start)
+        # Ritz values are never too large, so those above the level are the ones that stay; the
+        # maximum is for rounding alone.
         values = found.values - relative
         values = xp.maximum(values, xp.zeros_like(values)) * unit
         return found.left, values, found.right.T
 
     @ability(_has_prox, _PROXIMAL_SCHATTEN_NORMS)
     def prox(self, W: Array, tau: float) -> Any:
-        """Return the minimiser of ``tau * value(X) + ||X - W||^2 / 2``."""
+        """Return the minimiser of ``tau * value(X) + ||X - W||^2 / 2``.
+
+        See :eq:`block-prox` and, for ``q=inf``, :eq:`moreau`.
+        """
         if self.q == math.inf:
             return W - TraceNorm().project(W, tau)  # Moreau
         if self.q == 2:
@@ -132,8 +140,10 @@ class Spectral(Parameters):
             left, values, right = self.prox_factors(W, tau)
             return (left * values) @ right
         # Singular values may overflow, but entries do not, except by rounding.
+        # The factors of the scaled array: those of W could have infinite singular values, although
+        # every entry of the product is finite.
         left, values, right = self.prox_factors(A, check_level(tau, "tau", W) / unit)
-        return clip((left * values) @ right, float(namespace(W).finfo(W.dtype).max) / unit) * unit
+        return clip((left * values) @ right, float_limits(W).max / unit) * unit
 
     @ability(_has_prox, _PROXIMAL_SCHATTEN_NORMS)
     def project(self, W: Array, radius: float) -> Any:
@@ -146,8 +156,10 @@ class Spectral(Parameters):
             return xp.full_like(W, unit)
         if self.q == 2:
             return W * min(1.0, radius / self.value(W))
+        # Of the trace norm only the values that stay positive are needed.
         found = find_ball_triplets(A, radius / unit) if self.q == 1 else svd(A)
         size = vector_norm(found.values, float(self.q)) * unit
+        # A point on the boundary is not moved by rounding.
         if size <= radius * (1.0 + 64.0 * epsilon(W)):
             return xp.asarray(W, copy=True)
         if radius == 0.0:
@@ -175,7 +187,7 @@ class Spectral(Parameters):
 
     @ability(_is_strongly_convex, _CONVEX_SCHATTEN_NORMS)
     def mirror(self, theta: Array) -> Any:
-        """Return the gradient of half the squared dual norm."""
+        """Return the gradient of half the squared dual norm (:eq:`aligned-point`)."""
         point, size, unit = self._find_aligned(theta, float(self.q))
         return rescale(point * size, unit)
 
@@ -187,7 +199,10 @@ class Spectral(Parameters):
 
     @ability(_is_strongly_convex, _CONVEX_SCHATTEN_NORMS)
     def strong_convexity(self) -> float:
-        """Return the constant of half the squared norm with respect to the norm itself."""
+        """Return the constant of half the squared norm with respect to the norm itself.
+
+        It is ``q - 1``, a result of Ball, Carlen and Lieb; see :eq:`bound-smooth` for its meaning.
+        """
         return float(self.q) - 1.0
 
     @ability(_is_trace, _ONLY_TRACE_NORM)
@@ -195,7 +210,7 @@ class Spectral(Parameters):
         r"""Return the strongly convex norm to use in place of this one, on arrays of a shape.
 
         Its exponent is :math:`q = p/(p - 1)` with :math:`p = \max(2, \ln D)`, and :math:`D` the
-        smaller side.
+        smaller side (:eq:`bound-twin`).
         """
         return SchattenNorm(conjugate(max(2.0, math.log(max(min(shape), 1)))))
 
@@ -208,13 +223,14 @@ class Spectral(Parameters):
         if q == 2.0:
             return unit * vector_norm(xp.reshape(xp.abs(A), (-1,)), 2.0)
         if q == math.inf:
+            # No decomposition of the whole matrix for its largest value.
             return unit * find_largest_value(A)
         return unit * vector_norm(xp.linalg.svdvals(A), q)
 
     def _find_aligned(self, G: Array, q: float) -> tuple[Any, float, float]:
         """Return the point of the unit ball of ``q`` with the largest inner product with ``G``.
 
-        The product follows, and last the unit that it is in.
+        See :eq:`aligned-point`. Also return the product, divided by a unit, and this unit.
         """
         A, unit = self._scale(G)
         if not unit > 0.0:

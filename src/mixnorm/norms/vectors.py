@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm._array import Array, device_of, is_numpy, namespace
+from mixnorm._array import Array, device_of, float_limits, is_numpy, namespace
 
 # NumPy finds the maxima of rows shorter than this quicker in a transposed copy.
 _SHORT = 64
@@ -35,6 +35,7 @@ def row_norms(A: Array, p: float) -> Any:
 def row_sums(A: Array) -> Any:
     """Return the sum of each row: a product with ones is quickest."""
     xp = namespace(A)
+    # NumPy adds up short rows one by one; a matrix product uses the whole width of the processor.
     return A @ xp.ones((A.shape[1],), dtype=A.dtype, device=device_of(A))
 
 
@@ -58,6 +59,7 @@ def max_magnitude(W: Array) -> float:
 
 def power_of_two_below(size: float) -> float:
     """Return the power of two below ``size``, so that dividing by it is exact; at most 2^1000."""
+    # The bounds keep the inverse of the power a normal number, which has all its digits.
     return math.ldexp(1.0, min(max(math.frexp(size)[1] - 1, -1000), 1000))
 
 
@@ -75,11 +77,14 @@ def vector_norm(v: Array, p: float) -> float:
         return 0.0
     xp = namespace(v)
     if p == 1.0:
-        return float(xp.sum(v, dtype=xp.float64))
+        # In double precision: gaps are small differences of such sums over many blocks.
+        total = v.sum(dtype=np.float64) if is_numpy(v) else xp.sum(v, dtype=xp.float64)
+        return float(total)
     if p == 2.0:
         v = xp.astype(v, xp.float64, copy=False)
         return math.sqrt(float(v @ v))
-    top = float(xp.max(v))
+    # Powers of shares of the largest cannot overflow, and those that vanish do not count.
+    top = float(v.max() if is_numpy(v) else xp.max(v))
     if p == math.inf or top == 0.0 or not math.isfinite(top):
         return top
     total = float(xp.sum(_raise_to(v / top, p), dtype=xp.float64))
@@ -88,13 +93,14 @@ def vector_norm(v: Array, p: float) -> float:
 
 def _raise_to(shares: Array, p: float) -> Any:
     """Return numbers from 0 to 1 raised to a power, which may be too large for their dtype."""
-    return shares ** min(p, float(namespace(shares).finfo(shares.dtype).max))
+    return shares ** min(p, float_limits(shares).max)
 
 
 def dual_vector(v: Array, p: float, q: float) -> Any:
     """Return ``t`` with ``p``-norm one and ``<t, v>`` the ``q``-norm of magnitudes ``v``.
 
-    ``q`` is conjugate to ``p``. Zero where ``v`` is zero.
+    Hölder's inequality is an equality there (:eq:`aligned-point`). ``q`` is conjugate to ``p``.
+    Zero where ``v`` is zero.
     """
     xp = namespace(v)
     if v.shape[0] == 0 or float(xp.max(v)) == 0.0:
@@ -126,6 +132,9 @@ def divide_or_zero(number: float | Array, v: Array) -> Any:
     """
     xp = namespace(v)
     positive = v > 0.0
+    if is_numpy(v) and np.all(positive):
+        with np.errstate(over="ignore"):
+            return number / v
     with np.errstate(over="ignore"):
         found = number / xp.where(positive, v, xp.ones_like(v))
     return xp.where(positive, found, xp.zeros_like(v))
@@ -135,7 +144,7 @@ def clip(W: Array, bound: Any) -> Any:
     """Return ``W`` cut to ``[-bound, bound]``, a float or an array that broadcasts."""
     xp = namespace(W)
     if isinstance(bound, float):
-        bound = min(bound, float(xp.finfo(W.dtype).max))
+        bound = min(bound, float_limits(W).max)
     if is_numpy(W):
         return np.clip(W, -bound, bound)
     if isinstance(bound, float):
@@ -150,5 +159,7 @@ def copy_signs(sizes: Any, W: Array) -> Any:
 
 def soft_threshold(W: Array, bound: float | Array) -> Any:
     """Return ``W`` with magnitudes reduced by ``bound``, and zero where they are below it."""
+    # W minus its clipped part: no signs and no comparison with zero, and the clipped array is new,
+    # so that the result may overwrite it.
     clipped = clip(W, bound)
     return np.subtract(W, clipped, out=clipped) if is_numpy(W) else W - clipped

@@ -87,6 +87,7 @@ def capped_gain(gains: Array, limits: Array) -> Any:
     [1e-06, 0.5]
     """
     xp = namespace(gains)
+    # ``expm1``, since gains are often so far below their limits that ``1 - exp`` would be zero.
     return xp.sum(-xp.expm1(-gains / (limits + tiny(gains))) * limits, axis=0)
 
 
@@ -123,6 +124,7 @@ class PoolData:
         if self.weight is None:
             return None
         kept = to_numpy(self.weight)[self.used].astype(np.float64)
+        # Equal weights take the path without weights, whose results have fewer roundings.
         return None if len(kept) == 0 or np.all(kept == kept[0]) else kept / np.sum(kept)
 
 
@@ -369,6 +371,8 @@ def best_places(worth: np.ndarray, m: int) -> list[int]:
     if m == 1:
         best = np.asarray([np.argmax(worth)]) if len(worth) else np.empty(0, dtype=np.intp)
     else:
+        # A partial sort finds the m-th largest in linear time. All ties with it are kept, so that
+        # the stable sort below decides between them, and not the order that the partition leaves.
         least = np.partition(worth, -m)[-m] if m < len(worth) else -np.inf
         near = np.flatnonzero(worth >= least)
         best = near[np.argsort(-worth[near], kind="stable")[:m]]
@@ -388,6 +392,7 @@ def working_dtype(X: Array) -> Any:
             return xp.float32 if xp.finfo(X.dtype).bits <= 32 else xp.float64
         small = xp.isdtype(X.dtype, "bool") or xp.iinfo(X.dtype).bits <= 16
         return xp.float32 if small else xp.float64
+    # float32 holds integers of two bytes and booleans exactly.
     narrow = X.dtype.kind in "fiub" and X.dtype.itemsize <= (4 if X.dtype.kind == "f" else 2)
     return np.dtype(np.float32 if narrow else np.float64)
 

@@ -96,6 +96,7 @@ class Boxes(Pool):
         for place, atom in enumerate(atoms):
             for column, kind, threshold in atom:
                 values = to_dense(X[:, [column]])[:, 0]
+                # One column at a time is made dense: sparse data may have very many.
                 found[:, place] *= values <= threshold if kind == "<=" else values > threshold
         return found
 
@@ -137,6 +138,8 @@ class Boxes(Pool):
     def n_columns(self, atom: Any, n_features: int) -> int:
         """Return 1; raise a ValueError for anything but a box of such data."""
         good = type(atom) is tuple and len(atom) > 0 and all(_is_side(s, n_features) for s in atom)
+        # One side of a kind for each column, in order: every box has one name, so that a box which
+        # is chosen is known again, however it was found.
         if not good or len({side[:2] for side in atom}) < len(atom) or list(atom) != sorted(atom):
             raise ValueError(
                 f"atoms of a Boxes pool are sorted tuples of sides (column, '<=' or '>', "
@@ -161,7 +164,8 @@ class PreparedBoxes(Binned):
     def __init__(self, pool: Boxes, data: PoolData) -> None:
         super().__init__(data, pool.max_bins)
         self._pool, self._used = pool, data.used
-        # With several comparisons, about the number of boxes.
+        # With several comparisons, about the number of boxes: each takes one of two sides of any
+        # threshold. Bounded, as it is only compared with the number of atoms wanted.
         for _ in range(min(pool.depth - 1, 31)):
             self.n_usable = min(2 * len(self._edges) * self.n_usable, 2**31 - 1)
 
@@ -181,23 +185,26 @@ class PreparedBoxes(Binned):
         """
         residual = np.ascontiguousarray(residual)
         columns = np.arange(len(self._starts) - 1)
+        # With room for a new input every column stays, and boxes that read too many are dropped.
         if inputs is not None and new_inputs == 0:
             columns = np.asarray(sorted(inputs))
         columns, chosen = columns.astype(np.int64), cast(frozenset[Atom], exclude)
         reach = None if inputs is None else (inputs, new_inputs)
+        # The empty box holds all rows: its refinements are the stumps.
         stumps = self._refine([()], columns, residual, rule, chosen, m, reach)
         found = stumps
         if self._pool.depth > 1:
-            parents = self._parents(stumps, chosen, residual, reach)
+            parents = self._pick_parents(stumps, chosen, residual, reach)
             if len(columns) > _FEATURES_TO_REFINE:
-                best = _heaviest(stumps, _FEATURES_TO_REFINE)
+                best = _pick_heaviest(stumps, _FEATURES_TO_REFINE)
                 read = {column for atom in (*best, *chosen) for column in _columns(atom)}
                 columns = np.asarray(sorted(read), dtype=np.int64)
             found = stumps | self._refine(parents, columns, residual, rule, chosen, m, reach)
+        # Of equal scores the box with fewer sides goes first, then the order of atoms: fits repeat.
         ranked = sorted(found.items(), key=lambda pair: (-pair[1], len(pair[0]), pair[0]))
         return ranked[:m]
 
-    def _parents(
+    def _pick_parents(
         self,
         stumps: dict[Atom, float],
         chosen: frozenset[Atom],
@@ -205,14 +212,16 @@ class PreparedBoxes(Binned):
         reach: Reach | None,
     ) -> list[Atom]:
         """Return the boxes to which a round adds one comparison."""
-        best = _heaviest(stumps, _STUMPS_TO_REFINE)
+        best = _pick_heaviest(stumps, _STUMPS_TO_REFINE)
         short = [atom for atom in chosen if len(atom) < self._pool.depth]
         short = [atom for atom in short if _is_within_reach(atom, reach)]
         singles = [*best, *(atom for atom in short if len(atom) == 1)]
-        parents = {*short, *singles, *map(_other_side, singles)}
+        parents = {*short, *singles, *map(_flip_stump, singles)}
+        # No box inside a parent has a gradient larger than the residual that the parent holds. This
+        # bound is cheap, and ranks the parents that are worth a pass.
         mass = np.abs(residual).sum(axis=1)
         held = {atom: float(mass[self._inside(atom)].sum()) for atom in parents}
-        return _heaviest(held, self._pool.beam)
+        return _pick_heaviest(held, self._pool.beam)
 
     def _refine(
         self,
@@ -238,6 +247,7 @@ class PreparedBoxes(Binned):
         both = np.asarray([bool(atom) for atom in parents], dtype=bool)
         totals = np.empty((len(parents), residual.shape[1]))
         taken, squared = self._number_excluded(parents, exclude), rule == "l2"
+        # The work of the largest parent, which bounds how long a compiled call can take.
         most = max(map(len, rows), default=0) * (1 + residual.shape[1])
         sums = together, ends, residual, totals
         run_loop(parent_sums, *sums, items=len(parents), operations=most)
@@ -251,11 +261,12 @@ class PreparedBoxes(Binned):
             parent, column = divmod(place, len(columns))
             if scores[place] <= 0.0 or len(found) >= max(m, _FEATURES_TO_REFINE):
                 break
-            number, upper = best[parent, column, 1:]
+            number, upper = best[parent, column, 1:]  # numbers in an array of floats
             column = int(columns[column])
             threshold = float(self._edges[self._starts[column] + int(number)])
-            atom = _with_side(parents[parent], (column, ">" if upper else "<=", threshold))
+            atom = _add_side(parents[parent], (column, ">" if upper else "<=", threshold))
             if atom not in exclude and _is_within_reach(atom, reach):
+                # Two parents may become the same box; the first has the larger score.
                 found.setdefault(atom, float(scores[place]))
         return found
 
@@ -264,6 +275,7 @@ class PreparedBoxes(Binned):
         numbers = {atom: number for number, atom in enumerate(parents)}
         found = []
         for atom in exclude:
+            # The box without one of its sides may be a parent, which must not get that side again.
             for place, side in enumerate(atom):
                 number = numbers.get(atom[:place] + atom[place + 1 :])
                 if number is not None:
@@ -285,7 +297,7 @@ class PreparedBoxes(Binned):
         return np.asarray(self._inside(atom)[None, :], dtype=self._dtype)
 
 
-def _heaviest(atoms: dict[Atom, float], most: int) -> list[Atom]:
+def _pick_heaviest(atoms: dict[Atom, float], most: int) -> list[Atom]:
     """Return the atoms with the largest numbers, ties in the order of atoms."""
     return sorted(atoms, key=lambda atom: (-atoms[atom], atom))[:most]
 
@@ -300,13 +312,13 @@ def _is_within_reach(atom: Atom, reach: Reach | None) -> bool:
     return reach is None or len(set(_columns(atom)) - reach[0]) <= reach[1]
 
 
-def _with_side(atom: Atom, side: Side) -> Atom:
+def _add_side(atom: Atom, side: Side) -> Atom:
     """Return a box with one more side, which replaces a looser one."""
     kept = [other for other in atom if other[:2] != side[:2]]
     return tuple(sorted([*kept, side]))
 
 
-def _other_side(atom: Atom) -> Atom:
+def _flip_stump(atom: Atom) -> Atom:
     """Return the other side of a stump."""
     ((column, kind, threshold),) = atom
     return ((column, ">" if kind == "<=" else "<=", threshold),)

@@ -39,6 +39,7 @@ def best_sides(  # type: ignore[no-untyped-def]
         j = columns[c]
         first, count, mode = starts[j], starts[j + 1] - starts[j], modes[j]
         best[p, c, 0] = 0.0
+        # In double, whatever the residual: sums of many rows are subtracted from each other below.
         sums = np.zeros((count + 1, n_outputs))
         sizes = np.zeros(count + 1, dtype=np.int64)
         for place in range(ends[p], ends[p + 1]):
@@ -48,6 +49,7 @@ def best_sides(  # type: ignore[no-untyped-def]
             if code != mode:
                 for k in range(n_outputs):
                     sums[code, k] += residual[i, k]
+        # The most frequent code may have nearly all rows, as zero in sparse data.
         for k in range(n_outputs):
             rest = totals[p, k]
             for code in range(count + 1):
@@ -59,6 +61,7 @@ def best_sides(  # type: ignore[no-untyped-def]
             for k in range(n_outputs):
                 running[k] += sums[t, k]
             below += sizes[t]
+            # A bin without samples repeats the threshold before; the last one leaves no side above.
             if sizes[t] == 0 or below == all_rows:
                 continue
             for upper in range(2 if both[p] else 1):
@@ -88,7 +91,7 @@ def box_scores(X, columns, lows, highs, weights, scores, begin, stop):  # type: 
     Box ``b`` has the sides ``lows[b, s] < x <= highs[b, s]`` for the entry ``x`` in column
     ``columns[b, s]``.
     """
-    n_boxes, n_sides = columns.shape
+    n_boxes, n_sides = columns.shape  # boxes of fewer sides are filled up with true ones
     for i in range(begin, stop):
         for b in range(n_boxes):
             inside = True
@@ -119,6 +122,7 @@ def table_scores(X, columns, starts, edges, pairs, firsts, sums, scores, begin, 
             cell = codes[pairs[t, 0]]
             if pairs[t, 1] >= 0:
                 second = pairs[t, 1]
+                # Row by row: the first column's code times the number of codes of the second.
                 cell = cell * (starts[second + 1] - starts[second] + 1) + codes[second]
             cell += firsts[t]
             for k in range(n_outputs):

@@ -75,6 +75,7 @@ class Columns(Pool):
         matrix = as_matrix(X, data.dtype)
         if weight is None:
             weight = follow(np.ones(X.shape[0]), X, data.dtype)
+        # Without an intercept nothing takes up the mean: columns are measured from zero.
         found = matrix.statistics(weight)
         if not fit_intercept:
             found = found.about_zero()
@@ -85,12 +86,14 @@ class Columns(Pool):
         if not data.scale and len(usable):
             check_unscaled(np.where(usable, found.largest, 0.0), sizes.dtype)
         scales = np.where(usable & bool(data.scale), sizes, 1.0).astype(sizes.dtype)
-        members = None if self.groups is None else _members(self.groups, len(usable))
+        members = None if self.groups is None else _group_columns(self.groups, len(usable))
         n_atoms = len(usable) if members is None else len(members)
-        prices = None if self.costs is None else self._prices(self.costs, n_atoms)
+        prices = None if self.costs is None else self._check_prices(self.costs, n_atoms)
         return PreparedColumns(matrix, members, usable, scales, found, weight, prices)
 
-    def _prices(self, costs: Sequence[float] | Mapping[Any, float], n_atoms: int) -> np.ndarray:
+    def _check_prices(
+        self, costs: Sequence[float] | Mapping[Any, float], n_atoms: int
+    ) -> np.ndarray:
         """Return the costs of all atoms; raise for costs that are not allowed."""
         if isinstance(costs, Mapping):
             labels = dict.fromkeys(self.labels(range(n_atoms)))
@@ -133,7 +136,7 @@ class Columns(Pool):
         """Return names of ``atoms``: feature numbers, or the labels of groups."""
         if self.groups is None:
             return list(atoms)
-        labels = list(dict.fromkeys(_labels(self.groups)))
+        labels = list(dict.fromkeys(_list_labels(self.groups)))
         return [labels[atom] for atom in atoms]
 
     def describe(self, atom: int, names: Sequence[str]) -> str:
@@ -154,7 +157,7 @@ class Columns(Pool):
         """Return the features of ``atoms``, in order."""
         if self.groups is None:
             return np.asarray(list(atoms), dtype=np.intp)
-        members = _members(self.groups, n_features)
+        members = _group_columns(self.groups, n_features)
         parts = [members[atom] for atom in atoms]
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
 
@@ -194,6 +197,7 @@ class PreparedColumns(PreparedPool):
         #: Half the largest deviation of each column, in its scale.
         reach = np.where(usable, statistics.half_farthest / scales, 0.5)
         self._reach = reach.astype(scales.dtype)
+        #: The weights of the last curvature, and the second derivatives from these.
         self._bends: tuple[Any, Any] = (None, None)
         self._recent = Recent(_COLUMNS_TO_KEEP)
         self.n_atoms = len(usable) if members is None else len(members)
@@ -226,7 +230,8 @@ class PreparedColumns(PreparedPool):
         steps. Where atoms have prices, gains are divided by them. With ``inputs``, atoms consist of
         these features; with ``budget``, none costs more.
         """
-        scores, worth = self._scores(residual, rule, curvature)
+        scores, worth = self._compute_scores(residual, rule, curvature)
+        # ``worth`` is a gain, the square of a norm. A copy, as the scores are returned undivided.
         if self._prices is not None:
             worth = worth / self._prices
             if budget is not None:
@@ -254,7 +259,7 @@ class PreparedColumns(PreparedPool):
 
     def _read(self, atoms: list[int]) -> list[Any]:
         """Return the scaled columns of ``atoms``, all read at once."""
-        parts = [self._index(atom) for atom in atoms]
+        parts = [self._get_features(atom) for atom in atoms]
         index = [column for part in parts for column in part]
         rows = self._matrix.column_rows(index)
         xp = namespace(rows)
@@ -264,13 +269,13 @@ class PreparedColumns(PreparedPool):
         ends = np.cumsum([len(part) for part in parts]).tolist()
         return [rows[end - len(part) : end, :] for part, end in zip(parts, ends, strict=True)]
 
-    def _index(self, atom: int) -> list[int]:
+    def _get_features(self, atom: int) -> list[int]:
         """Return the features of ``atom``."""
         return [atom] if self._members is None else self._members[atom].tolist()
 
     def inputs(self, atom: int) -> frozenset[int]:
         """Return the features that ``atom`` reads."""
-        return frozenset(self._index(atom))
+        return frozenset(self._get_features(atom))
 
     def price(self, atom: int) -> float:
         """Return the price of ``atom``."""
@@ -278,9 +283,9 @@ class PreparedColumns(PreparedPool):
 
     def scale(self, atom: int) -> np.ndarray:
         """Return the divisors of the columns of ``atom``."""
-        return np.asarray(self._scales[self._index(atom)])
+        return np.asarray(self._scales[self._get_features(atom)])
 
-    def _scores(
+    def _compute_scores(
         self, residual: Any, rule: str, curvature: Curvature | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return by atom the norm of its gradient, and the gain of a step on it.
@@ -293,27 +298,30 @@ class PreparedColumns(PreparedPool):
         gradient = gradient / xp.asarray(self._divisors, device=device_of(gradient))[:, None]
         squares = gradient * gradient
         norms = xp.sum(xp.abs(gradient), axis=1) if rule == "l1" else xp.sum(squares, axis=1)
-        scores = self._by_atom(norms)
+        scores = self._sum_by_atom(norms)
+        # The root comes last: over a group, squares of columns add up, not their norms.
         if rule == "l2":
             scores = np.sqrt(scores)
         if curvature is None:
             return scores, scores * scores
-        gains = 0.5 * squares / self._bend(curvature)
-        # A column has an effect where it is large. The part of the residual that it can change is
-        # estimated from its gradient, at most twice that, as the signs of the residual may differ.
+        gains = 0.5 * squares / self._get_second_derivatives(curvature)
+        # :eq:`score-statistic`, capped as in :eq:`capped-gain` without the product of
+        # :eq:`touched-loss`. A column has an effect where it is large. The part of the residual
+        # that it can change is estimated from its gradient, at most twice that, as the signs of the
+        # residual may differ.
         errors = xp.sum(xp.abs(residual), axis=0)
         reach = xp.asarray(self._reach, device=device_of(gradient))[:, None]
         limits = curvature.loss_per_error * xp.minimum(xp.abs(gradient) / reach, errors[None, :])
-        return scores, self._by_atom(capped_gain(gains.T, limits.T))
+        return scores, self._sum_by_atom(capped_gain(gains.T, limits.T))
 
-    def _by_atom(self, values: Array) -> np.ndarray:
+    def _sum_by_atom(self, values: Array) -> np.ndarray:
         """Add up values of columns over those of an atom; columns that cannot be chosen add 0."""
         found = np.where(self._usable, to_numpy(values), 0.0)
         if self._members is None:
             return found
         return np.bincount(self._atom_of, weights=found, minlength=self.n_atoms)
 
-    def _bend(self, curvature: Curvature) -> Any:
+    def _get_second_derivatives(self, curvature: Curvature) -> Any:
         """Return the second derivatives in the weights of each column, ``(n_features, n_outputs)``.
 
         The intercept, if there is one, is at its optimum for each weight (:eq:`score-statistic`).
@@ -321,15 +329,17 @@ class PreparedColumns(PreparedPool):
         weights = curvature.weights
         if self._bends[0] is not weights:
             self._bends = (None, None)  # freed before the new ones are made
-            self._bends = (weights, self._second_derivatives(curvature))
+            self._bends = (weights, self._compute_second_derivatives(curvature))
         # A constant column has neither a second derivative nor a gradient.
         return self._bends[1] + (curvature.ridge + tiny(weights))
 
-    def _second_derivatives(self, curvature: Curvature) -> Any:
+    def _compute_second_derivatives(self, curvature: Curvature) -> Any:
         weights, samples = curvature.weights, curvature.samples
         xp, device = namespace(weights), device_of(weights)
         first, bend, seen = self._matrix.moments(weights, samples, self._statistics, self._divisors)
         total = xp.sum(weights, axis=0)
+        # The variance under the weights. Moments are about the mean of the column, so that the
+        # difference cancels little.
         if curvature.intercept:
             bend = bend - first**2 / (total + tiny(weights))
         bend = xp.where(bend > 0.0, bend, xp.zeros_like(bend))
@@ -361,6 +371,7 @@ def check_unscaled(largest: np.ndarray, dtype: Any) -> None:
     A step along a gradient grows with the square of a column, and its curvature with the fourth
     power. Columns that are zero, or not used, have a ``largest`` of zero and are not checked.
     """
+    # The column farthest from one in either direction decides.
     most = float(np.finfo(dtype).max) ** 0.25
     for column in (np.argmax(largest), np.argmin(np.where(largest > 0, largest, np.inf))):
         if largest[column] > most or 0 < largest[column] < 1.0 / most:
@@ -372,15 +383,15 @@ def check_unscaled(largest: np.ndarray, dtype: Any) -> None:
             )
 
 
-def _labels(groups: Sequence[Hashable]) -> list[Hashable]:
+def _list_labels(groups: Sequence[Hashable]) -> list[Hashable]:
     """Return group labels as Python values, whatever array they are in."""
     to_list = getattr(groups, "tolist", None)
     return list(groups if to_list is None else to_list())
 
 
-def _members(groups: Sequence[Hashable], n_features: int) -> list[np.ndarray]:
+def _group_columns(groups: Sequence[Hashable], n_features: int) -> list[np.ndarray]:
     """Return the features of each group, in the order in which the groups first appear."""
-    labels = _labels(groups)
+    labels = _list_labels(groups)
     if any(label is None or label != label for label in labels):  # NaN is not itself
         raise ValueError("groups has missing labels (None or NaN); give every column a label.")
     if len(labels) != n_features:

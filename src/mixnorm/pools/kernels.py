@@ -12,7 +12,9 @@ from mixnorm._chunks import blocks
 from mixnorm.kernels import Grams, Sketch, pivoted_factor
 from mixnorm.pools.base import Excluded, Inputs, Offers, PreparedPool
 
-# After a sketch, kernels are scored exactly: this number at a time, and at most this number.
+# After a sketch, kernels are scored exactly: this number at a time, and at most this number. An
+# exact score reads a matrix of the kernel, so that one kernel more than needed is what a step may
+# waste.
 _KERNELS_AT_A_TIME = 2
 _MOST_RESCORED = 96
 # The largest relative error of the sketch seen so far is multiplied by this number; the bound that
@@ -30,7 +32,8 @@ class KernelPool(PreparedPool):
 
     For the gradient :math:`G` of a loss in the scores, a kernel :math:`K_j` is scored by the norm
     of its part of the functional gradient: in its own space, :math:`\sqrt{\mathrm{tr}\, G^\top K_j
-    G}`, or on the data, :math:`\bigl(\sum_i w_i \|(K_j G)_i\|^2\bigr)^{1/2}`.
+    G}`, or on the data, :math:`\bigl(\sum_i w_i \|(K_j G)_i\|^2\bigr)^{1/2}`
+    (:eq:`functional-gradient`).
 
     Parameters
     ----------
@@ -104,9 +107,11 @@ class KernelPool(PreparedPool):
         """Return the exact scores of some kernels for a residual."""
         which = np.asarray(which)
         self.n_exact += len(which)
+        # Energies of all kernels at once read each stored matrix once, and half of it only.
         if len(which) == self.n_usable and rule != "empirical":
             return np.asarray(np.sqrt(np.maximum(self.grams.energies(residual), 0.0)))
         found = np.empty(len(which))
+        # Products of a block of kernels take 32 MB.
         room = max(1, 2**22 // max(1, residual.size))
         for some in blocks(len(which), room):
             products = np.asarray(
@@ -122,7 +127,11 @@ class KernelPool(PreparedPool):
     def _rescore(
         self, residual: np.ndarray, rule: str, m: int, free: np.ndarray, guesses: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Score exactly the kernels whose guesses may belong to the best ``m``."""
+        """Score exactly the kernels whose guesses may belong to the best ``m``.
+
+        Guesses are approximate scores (:eq:`stand-in-norms`), and exact scores follow in their
+        order.
+        """
         order = np.argsort(-guesses, kind="stable")
         exact = np.empty(0)
         error, most = _LEAST_ERROR, max(_MOST_RESCORED, 4 * m)
@@ -130,6 +139,8 @@ class KernelPool(PreparedPool):
             done = len(exact)
             if done >= max(m, _KERNELS_AT_A_TIME):
                 bar = float(np.sort(exact)[-m])
+                # The next guess is the largest left. If even that is too small by more than the
+                # errors seen so far, no other kernel can be among the best.
                 if guesses[order[done]] * (1.0 + error) < bar:
                     break
             some = order[done : done + _KERNELS_AT_A_TIME]

@@ -54,6 +54,7 @@ def bind(pool: Any, X: Array, **options: Any) -> PreparedPool:
     """
     pool = as_pool(pool)
     prepared = as_prepared(pool.prepare(X, **options))
+    # A pool that has learned its atoms from the data returns the one that knows them.
     prepared.pool = pool if prepared.pool is None else as_pool(prepared.pool)
     prepared.n_features = X.shape[1]
     return prepared
@@ -66,6 +67,7 @@ class _Adapter:
     may_have: ClassVar[set[str]]
 
     def __getattribute__(self, name: str) -> Any:
+        # Not ``__getattr__``: the base class has defaults, which would be found first.
         if name in type(self).may_have and _has(self.own, name):
             return getattr(self.own, name)
         return super().__getattribute__(name)
@@ -94,6 +96,7 @@ class OwnPool(_Adapter, Pool):
 
     def prepare(self, X: Array, *, random_state: Any = None, **options: Any) -> Any:
         """Bind the pool to data, with the ``random_state`` if it accepts one."""
+        # Only pools that draw need the keyword, and others may not accept it.
         takes = "random_state" in inspect.signature(self.own.prepare).parameters
         if takes or getattr(self.own, "draws", False):
             options["random_state"] = random_state

@@ -99,14 +99,14 @@ class Pieces(Pool):
         """Find centres and radii, and sort rows into rings."""
         check_count("Pieces: n_centers", self.n_centers)
         check_count("Pieces: n_radii", self.n_radii, most=_MOST_RADII)
-        by_column = _by_column(data.X)
+        by_column = _store_by_column(data.X)
         rows = by_column if data.used.all() else by_column[:, data.used]
         _check_sizes(rows)
         if not data.scale and rows.size:
             check_unscaled(np.abs(rows).max(axis=1), rows.dtype)
-        return PreparedPieces(by_column, data, self._centres(rows.T, data), self.n_radii)
+        return PreparedPieces(by_column, data, self._find_centres(rows.T, data), self.n_radii)
 
-    def _centres(self, rows: np.ndarray, data: PoolData) -> np.ndarray:
+    def _find_centres(self, rows: np.ndarray, data: PoolData) -> np.ndarray:
         """Return centres, one per row, all different.
 
         Rows are made distinct and sorted by value first, so that neither copies nor the order of
@@ -121,19 +121,22 @@ class Pieces(Pool):
         rng = check_random_state(data.random_state)
         if len(rows) > _ROWS_PER_CENTRE * self.n_centers:
             generator = np.random.default_rng(rng.randint(2**31))
+            # So k-means takes a time that the number of rows does not set.
             chosen = draw_rows(weight, _ROWS_PER_CENTRE * self.n_centers, generator)
             rows, weight = rows[chosen], np.ones(len(chosen))  # weights are in the draw
+        # Rounded, so that centres do not depend on the last digits of sums, and different from each
+        # other.
         centres = cluster_centres(rows, weight, self.n_centers, rng).astype(np.float64)
         return np.unique(_round_centres(centres), axis=0)
 
     def evaluate(self, X: Array, atoms: Sequence[Atom]) -> np.ndarray:
         """Return the pieces on new data: ``(n_samples, n_atoms * (n_features + 1))``."""
         check_numpy(X, "Pieces")
-        by_column = _by_column(X)
+        by_column = _store_by_column(X)
         d, n_samples = by_column.shape
         values = np.zeros((n_samples, len(atoms), d + 1), dtype=by_column.dtype)
         for place, atom in enumerate(atoms):
-            inside = np.flatnonzero(_inside(by_column, atom))
+            inside = np.flatnonzero(_is_inside(by_column, atom))
             values[inside, place, :d] = by_column[:, inside].T
             values[inside, place, d] = 1.0
         return values.reshape(n_samples, -1)
@@ -222,7 +225,7 @@ class PreparedPieces(PreparedPool):
             items = len(distances)
             fixed = rows, centres[part], distances
             run_loop(squared_distances, *fixed, items=items, operations=rows.size)
-            self._radii[part] = _radii(distances, n_radii, shares)
+            self._radii[part] = _find_radii(distances, n_radii, shares)
             limits = self._radii[part] ** 2
             table = self._table[:-1]
             rings = distances, limits, table, self._codes[part], largest[part]
@@ -230,20 +233,20 @@ class PreparedPieces(PreparedPool):
         # The constant column is one where a ring has rows; without any, a ball repeats the last.
         self._usable = (largest[:, :-1, len(rows)] > 0) & np.isfinite(self._radii)
         np.maximum.accumulate(largest, axis=1, out=largest)
-        self._inverse = 1.0 / _scales(largest[:, :-1], self._scale)
+        self._inverse = 1.0 / _find_scales(largest[:, :-1], self._scale)
 
     def top(
         self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the ``m`` pieces with the largest gradients, with their scores, best first."""
-        scores = self._scores(residual, rule, exclude, inputs).reshape(-1)
+        scores = self._compute_scores(residual, rule, exclude, inputs).reshape(-1)
         return best_offers(scores, m, self._atom_at)
 
     def shortlist(
         self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the best pieces of the ``m`` best centres, best first."""
-        scores = self._scores(residual, rule, exclude, inputs)
+        scores = self._compute_scores(residual, rule, exclude, inputs)
         places, scores = best_of_each(scores, m), scores.reshape(-1)
         return [(self._atom_at(place), float(scores[place])) for place in places]
 
@@ -252,7 +255,9 @@ class PreparedPieces(PreparedPool):
         centre, ball = divmod(place, self._radii.shape[1])
         return self._centres[centre], float(self._radii[centre, ball])
 
-    def _scores(self, residual: Array, rule: str, exclude: Excluded, inputs: Inputs) -> np.ndarray:
+    def _compute_scores(
+        self, residual: Array, rule: str, exclude: Excluded, inputs: Inputs
+    ) -> np.ndarray:
         """Return the scores by centre and radius, zero for pieces that are excluded."""
         from mixnorm.pools.pieces_jit import ball_norms
 
@@ -270,6 +275,7 @@ class PreparedPieces(PreparedPool):
         run_loop(ball_norms, *fixed, items=len(codes), operations=each)
         scores[~self._usable] = 0.0
         for atom in exclude:
+            # Atoms of a path that is continued may have centres that these data do not give.
             centre, radius = cast(Atom, atom)
             number = self._numbers.get(centre)
             if number is not None:
@@ -279,12 +285,12 @@ class PreparedPieces(PreparedPool):
     def columns(self, atom: Atom) -> np.ndarray:
         """Return the scaled columns of a piece: ``(n_features + 1, n_samples)``."""
         rows = np.empty((len(self._by_column) + 1, self._by_column.shape[1]), dtype=self._dtype)
-        inside = _inside(self._by_column, atom)
-        np.multiply(self._by_column, inside, out=rows[:-1])
+        inside = _is_inside(self._by_column, atom)
+        np.multiply(self._by_column, inside, out=rows[:-1])  # zero outside, without a second copy
         rows[-1] = inside
         if atom not in self._scales:
             counted = rows if self._used is None else rows[:, self._used]
-            self._scales[atom] = _scales(np.abs(counted).max(axis=1), self._scale)
+            self._scales[atom] = _find_scales(np.abs(counted).max(axis=1), self._scale)
         rows /= self._scales[atom][:, None]
         return rows
 
@@ -323,7 +329,7 @@ class PieceScorer(Scorer):
             rows = np.ascontiguousarray(values[start : start + _ROWS_OF_DISTANCES])
             by_column = np.ascontiguousarray(rows.T)
             for atom, weights in zip(self._atoms, self._weights, strict=False):
-                held = np.flatnonzero(_inside(by_column, atom))
+                held = np.flatnonzero(_is_inside(by_column, atom))
                 scores[start + held] += linear_scores(rows[held], weights[:-1], weights[-1])
         return scores
 
@@ -334,19 +340,21 @@ def _describe_coordinate(name: str, value: float) -> str:
     return f"{name} {value:.3g}" if describe is None else describe(value)
 
 
-def _by_column(X: Array) -> np.ndarray:
+def _store_by_column(X: Array) -> np.ndarray:
     """Return the features as contiguous rows, in the working dtype of the data."""
     return np.array(to_dense(X).T, dtype=working_dtype(X), order="C")
 
 
-def _inside(by_column: np.ndarray, atom: Atom) -> np.ndarray:
+def _is_inside(by_column: np.ndarray, atom: Atom) -> np.ndarray:
     """Tell which rows lie in the ball of ``atom``."""
     centre, radius = atom
-    return np.asarray(_squared_distances(by_column, centre) < radius * radius)
+    # Squares are compared, as roots of equal squares would only add a rounding error.
+    return np.asarray(_compute_squared_distances(by_column, centre) < radius * radius)
 
 
-def _squared_distances(by_column: np.ndarray, centre: Sequence[float]) -> np.ndarray:
+def _compute_squared_distances(by_column: np.ndarray, centre: Sequence[float]) -> np.ndarray:
     """Return the squared distances from a centre, added up feature by feature."""
+    # Not as ``|x|^2 - 2 x c + |c|^2``, one product for all centres: that cancels for close points.
     total = np.zeros(by_column.shape[1])
     with np.errstate(over="ignore"):  # new data may be huge; an infinite distance is outside
         for column, value in zip(by_column, centre, strict=True):
@@ -355,7 +363,7 @@ def _squared_distances(by_column: np.ndarray, centre: Sequence[float]) -> np.nda
     return total
 
 
-def _radii(squared: np.ndarray, n_radii: int, shares: np.ndarray | None) -> np.ndarray:
+def _find_radii(squared: np.ndarray, n_radii: int, shares: np.ndarray | None) -> np.ndarray:
     """Return radii for each row of squared distances, half-way between a quantile and the next.
 
     Distances are weighted by their ``shares``. A radius is infinite where no distance is larger:
@@ -363,6 +371,7 @@ def _radii(squared: np.ndarray, n_radii: int, shares: np.ndarray | None) -> np.n
     """
     n_samples = squared.shape[1]
     levels = np.arange(1, n_radii + 1) / (n_radii + 1)
+    # Places of the quantiles if all rows count the same; computed again for weighted rows below.
     reached = np.ceil((levels - ROUNDING_OF_SHARES) * n_samples).astype(np.intp) - 1
     radii = np.empty((len(squared), n_radii))
     for row, distances in zip(radii, squared, strict=True):
@@ -375,14 +384,17 @@ def _radii(squared: np.ndarray, n_radii: int, shares: np.ndarray | None) -> np.n
         last = ordered[reached]
         place = np.searchsorted(ordered, last, side="right")
         following = ordered[np.minimum(place, n_samples - 1)]
+        # Half-way between two distances no row lies on the sphere, and six digits are enough to say
+        # so.
         middle = 0.5 * np.sqrt(last) + 0.5 * np.sqrt(following)
         short = [float(f"{radius:.6g}") for radius in middle.tolist()]
         row[:] = np.where(place < n_samples, short, np.inf)
     return radii
 
 
-def _scales(largest: np.ndarray, scale: bool) -> np.ndarray:
+def _find_scales(largest: np.ndarray, scale: bool) -> np.ndarray:
     """Return the divisors of columns: their largest magnitudes, or one where that is zero."""
+    # The inverse of a smaller number would overflow.
     good = largest > 4.0 * np.finfo(largest.dtype).tiny
     return np.where(good & scale, largest, largest.dtype.type(1.0))
 
@@ -399,6 +411,8 @@ def _round_centres(centres: np.ndarray) -> np.ndarray:
 def _check_sizes(by_column: np.ndarray) -> None:
     """Raise where squared distances could overflow, or vanish."""
     largest = float(np.max(np.abs(by_column), initial=0.0))
+    # Two entries differ by at most twice the largest, squared, and there is a square for each
+    # feature.
     most = math.sqrt(float(np.finfo(by_column.dtype).max) / (4.0 * max(1, len(by_column))))
     if largest > most:
         raise ValueError(

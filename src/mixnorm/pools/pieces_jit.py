@@ -15,6 +15,7 @@ def squared_distances(by_column, centres, distances, begin, stop):  # type: igno
     """Write the squared distances of all samples from some centres into ``distances``."""
     n_columns, n_samples = by_column.shape
     for c in range(begin, stop):
+        # Some samples at a time: their sums stay in the cache while all columns pass.
         for start in range(0, n_samples, _SAMPLES_IN_CACHE):
             total = distances[c, start : start + _SAMPLES_IN_CACHE]
             total[:] = 0.0
@@ -60,6 +61,7 @@ def ball_norms(codes, table, residual, inverse, squared, together, norms, begin,
     """
     n_samples = codes.shape[1]
     n_balls, width, n_outputs = inverse.shape[1], table.shape[1], residual.shape[1]
+    # Each ring may be filled up by seven rows of zeros.
     order = np.empty(_SAMPLES_IN_CACHE + 8 * (n_balls + 1), dtype=np.int64)
     starts = np.empty(n_balls + 2, dtype=np.int64)
     ends = np.empty(n_balls + 1, dtype=np.int64)
@@ -69,23 +71,27 @@ def ball_norms(codes, table, residual, inverse, squared, together, norms, begin,
         for start in range(0, n_samples, _SAMPLES_IN_CACHE):
             end = min(start + _SAMPLES_IN_CACHE, n_samples)
             for c in range(first, last):
-                _sort(codes[c, start:end], start, n_samples, order, starts, ends)
+                _sort_by_code(codes[c, start:end], start, n_samples, order, starts, ends)
                 for q in range(n_balls):
-                    _add(rings[c - first, q], table, residual, order[starts[q] : starts[q + 1]])
+                    _add_products(
+                        rings[c - first, q], table, residual, order[starts[q] : starts[q + 1]]
+                    )
+        # A ball is the rings up to its own: each gradient is that of the ball before plus one ring.
         for c in range(first, last):
             gradient = rings[c - first, 0]
             for q in range(n_balls):
                 if q > 0:
                     gradient += rings[c - first, q]
-                norms[c, q] = _norm(gradient, inverse[c, q], squared)
+                norms[c, q] = _compute_norm(gradient, inverse[c, q], squared)
 
 
 @njit(cache=True, nogil=True)
-def _sort(codes, start, n_samples, order, starts, ends):  # type: ignore[no-untyped-def]
+def _sort_by_code(codes, start, n_samples, order, starts, ends):  # type: ignore[no-untyped-def]
     """Sort samples by code into ``order``, each code's filled up to eights with the row of zeros.
 
     The samples of code ``q`` lie from ``starts[q]`` to ``starts[q + 1]``.
     """
+    # A counting sort: count, add up, place. It keeps the order of samples within a ring.
     starts[:] = 0
     for code in codes:
         starts[code + 1] += 1
@@ -100,7 +106,7 @@ def _sort(codes, start, n_samples, order, starts, ends):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def _add(gradient, table, residual, order):  # type: ignore[no-untyped-def]
+def _add_products(gradient, table, residual, order):  # type: ignore[no-untyped-def]
     """Add ``residual[i]^T table[i]`` of the samples in ``order``, a multiple of eight, up."""
     n_outputs, width = gradient.shape
     for t in range(0, len(order), 8):
@@ -119,7 +125,8 @@ def _add(gradient, table, residual, order):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _norm(gradient, inverse, squared):  # type: ignore[no-untyped-def]
+def _compute_norm(gradient, inverse, squared):  # type: ignore[no-untyped-def]
+    # In double: scores of thousands of balls are compared, and squares must not overflow.
     total = 0.0
     for k in range(gradient.shape[0]):
         for j in range(gradient.shape[1]):

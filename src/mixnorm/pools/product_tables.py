@@ -1,4 +1,8 @@
-"""Features divided by powers of two, and sums over all products of two of them."""
+"""Features divided by powers of two, and sums over all products of two of them.
+
+The gradient of a product is ``sum_i x_i x_j r_i``: for all pairs the matrix ``X^T diag(r) X`` of
+each output (:eq:`column-gradient` with products as columns). No product is ever stored.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +50,8 @@ class DenseFeatures(_Reduced):
         start = 0
         for rows, block in matrix.blocks():
             part = block[used[rows]]
+            # ``ldexp`` changes the exponent alone: the division is exact, also where a power of two
+            # itself would overflow.
             Z[:, start : start + len(part)] = np.ldexp(part, -exponents).T
             start += len(part)
         return cls(Z, exponents)
@@ -84,6 +90,8 @@ class DenseFeatures(_Reduced):
         spread = np.diagonal(second).copy()
         if not centred:
             second = np.zeros((d, d))
+        # Variance of u U + m U + M u: that of u U, of the two others, and the covariances.
+        # ``mixed`` has the terms with the mean of one factor, its transpose those with the other's.
         mixed = mean[:, None] ** 2 * spread + 2.0 * mean[:, None] * third
         variance = fourth - second**2 + mixed + mixed.T
         variance += 2.0 * np.outer(mean, mean) * second
@@ -100,22 +108,24 @@ class DenseFeatures(_Reduced):
 
     def single_norms(self, residual: np.ndarray, rule: str) -> np.ndarray:
         """Return the norms of the features' gradients."""
-        return _norms(self._Z @ residual, rule)
+        return _compute_norms(self._Z @ residual, rule)
 
     def pair_norms(self, residual: np.ndarray, rule: str) -> np.ndarray:
         """Return the norms of the products' gradients ``Z diag(r) Z^T``, the upper triangle."""
         Z, outputs = self._Z, np.ascontiguousarray(residual.T)
+        # Blocks of features, each with all features from its first on: the upper triangle, and
+        # little more than it at the diagonal.
         starts = pair_starts(len(Z))
         norms = np.empty(starts[-1], dtype=Z.dtype)
         width = int(np.clip(_ROWS_PER_PRODUCT // len(outputs), 16, 128))
         for first in range(0, len(Z), width):
-            block = _block_norms(Z, outputs, rule, first, width)
+            block = _compute_block_norms(Z, outputs, rule, first, width)
             for t, row in enumerate(block):
                 norms[starts[first + t] : starts[first + t + 1]] = row[t:]
         return norms
 
 
-def _block_norms(
+def _compute_block_norms(
     Z: np.ndarray, outputs: np.ndarray, rule: str, first: int, width: int
 ) -> np.ndarray:
     """Return the norms of a block of features with all features from its first on.
@@ -129,6 +139,7 @@ def _block_norms(
         weights = outputs[output : output + together]
         gradient = np.zeros((len(weights) * len(block), len(rest)), dtype=Z.dtype)
         for part in blocks(Z.shape[1], _SAMPLES_PER_PRODUCT):
+            # One product for several outputs: BLAS is fast on matrices with hundreds of rows.
             stacked = weights[:, None, part] * block[None, :, part]
             gradient += stacked.reshape(len(gradient), -1) @ rest[:, part].T
         gradient = gradient.reshape(len(weights), len(block), len(rest))
@@ -162,7 +173,7 @@ class SparseFeatures(_Reduced):
         """Return the largest magnitude of each pair's product; zero for constants to skip."""
         from mixnorm.pools.products_jit import sparse_sizes
 
-        return self._for_pairs(sparse_sizes, 2, skip_constant)
+        return self._run_for_pairs(sparse_sizes, 2, skip_constant)
 
     def deviations(self, share: np.ndarray, centred: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return the standard deviations of features and of products, in reduced units."""
@@ -172,9 +183,11 @@ class SparseFeatures(_Reduced):
         parts = []
         step = max(1, _SUMS_PER_BLOCK // max(1, d))
         for block in blocks(d, step):
-            variance = _weighted_products(squares, block, share)
+            # Features in [-1, 1] that are mostly zero have small means, so that this cancels
+            # little.
+            variance = _multiply_weighted(squares, block, share)
             if centred:
-                variance -= _weighted_products(X, block, share) ** 2
+                variance -= _multiply_weighted(X, block, share) ** 2
             parts += [row[block.start + i :] for i, row in enumerate(variance)]
         upper = np.concatenate(parts or [np.empty(0)])
         columns = square - mean**2 if centred else square
@@ -186,21 +199,22 @@ class SparseFeatures(_Reduced):
         column = np.repeat(np.arange(len(low)), np.diff(X.indptr))
         strange = (X.data != low[column]) & (X.data != high[column])
         has_zeros = np.diff(X.indptr) < X.shape[0]
+        # Zeros that are not stored are a value too: a third one, unless an extreme is zero.
         others = np.bincount(column, weights=strange, minlength=len(low)) > 0
         return np.asarray(~others & ~(has_zeros & (low != 0) & (high != 0)))
 
     def single_norms(self, residual: np.ndarray, rule: str) -> np.ndarray:
         """Return the norms of the features' gradients."""
-        return _norms(self._columns.T @ np.ascontiguousarray(residual), rule)
+        return _compute_norms(self._columns.T @ np.ascontiguousarray(residual), rule)
 
     def pair_norms(self, residual: np.ndarray, rule: str) -> np.ndarray:
         """Return the norms of the products' gradients, the upper triangle."""
         from mixnorm.pools.products_jit import sparse_norms
 
         residual = np.ascontiguousarray(residual)
-        return self._for_pairs(sparse_norms, residual.shape[1], residual, rule == "l2")
+        return self._run_for_pairs(sparse_norms, residual.shape[1], residual, rule == "l2")
 
-    def _for_pairs(self, loop: Callable[..., None], width: int, *arguments: Any) -> np.ndarray:
+    def _run_for_pairs(self, loop: Callable[..., None], width: int, *arguments: Any) -> np.ndarray:
         """Run a compiled loop that adds up ``width`` numbers per row to one number per pair."""
         X, by_row, starts = self._columns, self._rows, pair_starts(len(self.exponents))
         found = np.empty(starts[-1], dtype=X.dtype)
@@ -215,7 +229,7 @@ class SparseFeatures(_Reduced):
 ReducedFeatures = DenseFeatures | SparseFeatures
 
 
-def _weighted_products(X: sp.csc_array, block: slice, share: np.ndarray) -> np.ndarray:
+def _multiply_weighted(X: sp.csc_array, block: slice, share: np.ndarray) -> np.ndarray:
     """Return the products of some columns of a sparse matrix with all, with weighted rows."""
     part = X[:, block].multiply(share[:, None]).tocsc()
     return np.asarray((part.T @ X).toarray())
@@ -223,6 +237,7 @@ def _weighted_products(X: sp.csc_array, block: slice, share: np.ndarray) -> np.n
 
 def reduce_features(matrix: Matrix, used: np.ndarray, largest: np.ndarray) -> ReducedFeatures:
     """Divide the features of the rows in use by powers of two, which bring them into [-1, 1]."""
+    # The power of two just above the largest magnitude.
     exponents = np.frexp(largest)[1].astype(np.int64)
     if isinstance(matrix, SparseMatrix):
         filled = matrix.by_column.nnz
@@ -231,7 +246,7 @@ def reduce_features(matrix: Matrix, used: np.ndarray, largest: np.ndarray) -> Re
     return DenseFeatures.of(matrix, used, exponents)
 
 
-def _norms(gradients: np.ndarray, rule: str) -> np.ndarray:
+def _compute_norms(gradients: np.ndarray, rule: str) -> np.ndarray:
     """Return the norm of each row."""
     if rule == "l1":
         return np.asarray(np.abs(gradients).sum(axis=1))

@@ -71,14 +71,17 @@ class Products(Pool):
         low, high = matrix.ranges(used)
         table = reduce_features(matrix, used, np.maximum(-low, high))
         usable = high > low if fit_intercept else (high != 0) | (low != 0)
+        # A size of zero marks pairs that are never offered; the next lines only set more to zero.
         sizes, unit = table.sizes(fit_intercept), scale_name(data.scale)
-        repeats = _repeats(table, low, high, fit_intercept) if self.linear else None
-        for i, pairs in enumerate(_triangle(sizes, len(low))):
+        repeats = _find_repeats(table, low, high, fit_intercept) if self.linear else None
+        for i, pairs in enumerate(_iterate_triangle(sizes, len(low))):
             _drop_useless(pairs, table.exponents[i] + table.exponents[i:], unit)
+            # The first pair of a feature is its square.
             if not self.squares or (repeats is not None and repeats[i]):
                 pairs[0] = 0.0
             if self.linear:  # a feature times a constant one is the same feature again
                 pairs[(low[i:] == high[i:]) | (low[i] == high[i])] = 0.0
+        # Largest magnitudes in reduced units, replaced by deviations below if these are the unit.
         singles = np.ldexp(np.maximum(-low, high), -table.exponents).astype(dtype)
         singles[~usable | (not self.linear)] = 0.0
         if unit == "std":
@@ -87,7 +90,7 @@ class Products(Pool):
             columns, products = table.deviations(share, fit_intercept)
             singles, sizes = np.where(singles > 0, columns, 0), np.where(sizes > 0, products, 0)
             singles, sizes = singles.astype(dtype), sizes.astype(dtype)
-            for i, pairs in enumerate(_triangle(sizes, len(low))):
+            for i, pairs in enumerate(_iterate_triangle(sizes, len(low))):
                 _drop_useless(pairs, table.exponents[i] + table.exponents[i:], unit)
         _drop_useless(singles, table.exponents, unit)
         return PreparedProducts(matrix, table, used, singles, sizes, bool(unit))
@@ -98,7 +101,7 @@ class Products(Pool):
         matrix = as_matrix(X, working_dtype(X))
         values = np.empty((X.shape[0], len(atoms)), dtype=matrix.dtype)
         for place, atom in enumerate(atoms):
-            values[:, place] = _product(matrix, atom)
+            values[:, place] = _compute_product(matrix, atom)
         return values
 
     def describe(self, atom: Atom, names: Sequence[str]) -> str:
@@ -164,7 +167,8 @@ class PreparedProducts(PreparedPool):
         starts = pair_starts(len(index))
         table = self._table if inputs is None else self._table.subset(index)
         singles, pairs = table.single_norms(residual, rule), table.pair_norms(residual, rule)
-        pair_sizes = self._sizes if inputs is None else self._sizes[_places(index, d)]
+        pair_sizes = self._sizes if inputs is None else self._sizes[_find_places(index, d)]
+        # Scores of scaled columns do not depend on the powers of two, which cancel with the sizes.
         powers = (None, None) if self._scale else (table.exponents, table.pair_exponents())
         scores = np.concatenate(
             [
@@ -173,15 +177,17 @@ class PreparedProducts(PreparedPool):
             ]
         )
         for atom in exclude:
-            place = _place_of(atom, index, starts)
+            place = _find_place(atom, index, starts)
             if place is not None:
                 scores[place] = 0.0
-        return best_offers(scores, m, lambda place: _atom_at(place, index, starts))
+        return best_offers(scores, m, lambda place: _get_atom(place, index, starts))
 
     def columns(self, atom: Atom) -> np.ndarray:
         """Return the scaled product as a row: ``(1, n_samples)``."""
-        with np.errstate(over="ignore"):
-            row: np.ndarray = _product(self._matrix, atom)[None, :] / self.scale(atom)[:, None]
+        with np.errstate(over="ignore"):  # rows that do not count may hold anything
+            row: np.ndarray = (
+                _compute_product(self._matrix, atom)[None, :] / self.scale(atom)[:, None]
+            )
         if self._used is not None:  # what does not count may hold anything
             row = np.where(self._used_rows, row, 0.0).astype(row.dtype, copy=False)
         return row
@@ -211,13 +217,13 @@ def _score_norms(norms: np.ndarray, sizes: np.ndarray, powers: np.ndarray | None
     return scores
 
 
-def _product(matrix: Matrix, atom: Atom) -> np.ndarray:
+def _compute_product(matrix: Matrix, atom: Atom) -> np.ndarray:
     """Return the product of the features of ``atom``."""
     rows = matrix.column_rows(atom)
     return np.asarray(rows[0] if len(atom) == 1 else rows[0] * rows[1])
 
 
-def _repeats(
+def _find_repeats(
     table: ReducedFeatures, low: np.ndarray, high: np.ndarray, fit_intercept: bool
 ) -> np.ndarray:
     """Tell which squares repeat the feature itself and the intercept, if there is one.
@@ -225,6 +231,7 @@ def _repeats(
     If a feature has the values ``a`` and ``b`` only, then ``x^2 = (a + b) x - a b``.
     """
     reduced = [np.ldexp(bound, -table.exponents) for bound in (low, high)]
+    # The constant ``a b`` takes an intercept, unless it is zero.
     matters = fit_intercept | (low == 0) | (high == 0)
     return np.asarray(table.find_two_valued(*reduced) & matters)
 
@@ -245,29 +252,30 @@ def _drop_useless(sizes: np.ndarray, powers: np.ndarray, unit: str) -> None:
 # --- the numbering of pairs: row by row of the upper triangle
 
 
-def _triangle(pairs: np.ndarray, n: int) -> Iterator[np.ndarray]:
+def _iterate_triangle(pairs: np.ndarray, n: int) -> Iterator[np.ndarray]:
     """Yield the pairs of each feature in turn."""
     starts = pair_starts(n)
     for i in range(n):
         yield pairs[starts[i] : starts[i + 1]]
 
 
-def _places(index: np.ndarray, n: int) -> np.ndarray:
+def _find_places(index: np.ndarray, n: int) -> np.ndarray:
     """Return the places of the pairs of some of ``n`` features among the pairs of all."""
     starts = pair_starts(n)
+    # The pair ``(i, j)`` stands at ``starts[i] + j - i``.
     parts = [starts[i] + index[t:] - i for t, i in enumerate(index)]
     return np.concatenate([*parts, np.empty(0, dtype=np.intp)]).astype(np.intp)
 
 
-def _place_of(atom: Any, index: np.ndarray, starts: np.ndarray) -> int | None:
+def _find_place(atom: Any, index: np.ndarray, starts: np.ndarray) -> int | None:
     """Return the place of an atom in the scores of ``index``, or None; single features go first."""
-    t = np.searchsorted(index, atom)
+    t = np.searchsorted(index, atom)  # ``index`` is sorted; atoms of other features are not in it
     if np.any(t == len(index)) or np.any(index[t] != atom):
         return None
     return int(t[0]) if len(t) == 1 else len(index) + int(starts[t[0]] + t[1] - t[0])
 
 
-def _atom_at(place: int, index: np.ndarray, starts: np.ndarray) -> Atom:
+def _get_atom(place: int, index: np.ndarray, starts: np.ndarray) -> Atom:
     """Return the atom at a place in the scores of ``index``."""
     if place < len(index):
         return (int(index[place]),)

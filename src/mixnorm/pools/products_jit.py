@@ -20,7 +20,7 @@ def dense_sizes(Z, starts, skip_constant, sizes, begin, stop):  # type: ignore[n
     """
     n_columns, n_samples = Z.shape
     for c in range(begin, stop):
-        i = _alternate_ends(c, n_columns)
+        i = _alternate_ends(c, n_columns)  # a thread's share of early and late rows is fair
         for j in range(i, n_columns):
             low = high = Z[i, 0] * Z[j, 0]
             for s in range(n_samples):
@@ -53,7 +53,7 @@ def sparse_sizes(  # type: ignore[no-untyped-def]
                     high[j] = max(high[j], value) if count[j] else value
                     count[j] += 1
         for j in range(n_columns - i):
-            if count[j] < n_samples:
+            if count[j] < n_samples:  # some row has a zero that is not stored
                 low[j], high[j] = min(low[j], 0), max(high[j], 0)
             sizes[starts[i] + j] = _size(low[j], high[j], skip_constant)
 
@@ -82,7 +82,7 @@ def sparse_norms(  # type: ignore[no-untyped-def]
         for j in range(n_columns - i):
             norm = 0.0
             for k in range(n_outputs):
-                part = np.float64(gradient[j, k])
+                part = np.float64(gradient[j, k])  # its square may overflow in float32
                 norm += part * part if squared else abs(part)
             norms[starts[i] + j] = np.sqrt(norm) if squared else norm
 

@@ -122,7 +122,7 @@ class IndicatorScorer(Scorer):
 
     def row(self, x: np.ndarray) -> np.ndarray:
         """Return the scores of one row."""
-        scores: np.ndarray = self._indicators(x).astype(np.float64) @ self._weights
+        scores: np.ndarray = self._evaluate_atoms(x).astype(np.float64) @ self._weights
         return scores + self._intercept
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
@@ -133,7 +133,7 @@ class IndicatorScorer(Scorer):
         self._add_scores(for_compiled(X), scores)
         return scores
 
-    def _indicators(self, X: np.ndarray) -> np.ndarray:
+    def _evaluate_atoms(self, X: np.ndarray) -> np.ndarray:
         """Tell which atoms hold, for one row or for each of several."""
         raise NotImplementedError
 
@@ -163,6 +163,7 @@ class StumpScorer(IndicatorScorer):
         super().__init__(weights, intercept)
         self._index = np.asarray([column for column, _ in atoms], dtype=np.intp)
         self._thresholds = np.asarray([threshold for _, threshold in atoms], dtype=np.float64)
+        # Sums by column: a row needs a search and one addition for each column, not for each stump.
         self._columns = np.unique(self._index)
         edges, tables, starts = [np.empty(0)], [self._weights[:0]], [0]
         for column in self._columns:
@@ -170,13 +171,14 @@ class StumpScorer(IndicatorScorer):
             own = own[np.argsort(self._thresholds[own], kind="stable")]
             edges.append(self._thresholds[own])
             starts.append(starts[-1] + len(own))
-            # With c thresholds below an entry, the stumps from the c-th on are one.
+            # With c thresholds below an entry, the stumps from the c-th on are one. Sums from the
+            # end give each of these, and a last row of zeros is for entries above all.
             above = np.cumsum(self._weights[own][::-1], axis=0)[::-1]
             tables.append(np.vstack([above, np.zeros_like(above[:1])]))
         self._edges, self._tables = np.concatenate(edges), np.concatenate(tables)
         self._starts = np.asarray(starts, dtype=np.int64)
 
-    def _indicators(self, X: np.ndarray) -> np.ndarray:
+    def _evaluate_atoms(self, X: np.ndarray) -> np.ndarray:
         return np.asarray(X[..., self._index] <= self._thresholds)
 
     def _add_scores(self, X: np.ndarray, scores: np.ndarray) -> None:
@@ -217,14 +219,14 @@ class BoxScorer(IndicatorScorer):
         self._atoms = list(atoms)
         self._tables: BoxTables | None = None
 
-    def _indicators(self, X: np.ndarray) -> np.ndarray:
+    def _evaluate_atoms(self, X: np.ndarray) -> np.ndarray:
         values = X[..., self._columns]
         return np.asarray(((self._lows < values) & (values <= self._highs)).all(axis=-1))
 
     def _add_scores(self, X: np.ndarray, scores: np.ndarray) -> None:
         from mixnorm.pools.boxes_jit import box_scores, table_scores
 
-        if self._tables is None:
+        if self._tables is None:  # made for the first large call: a single row is faster without
             self._tables = BoxTables.of(self._atoms, self._weights)
         tables = self._tables
         rest = tables.rest
@@ -276,13 +278,14 @@ class BoxTables:
             for box in boxes:
                 for column, _, threshold in atoms[box]:
                     found[column].add(threshold)
+        # The thresholds of a column are those of all groups: one search serves every table.
         edges = {column: sorted(found[column]) for column in sorted(found)}
         sums, firsts = [weights[:0]], [0]
         for group, boxes in groups.items():
             table = np.zeros((*(len(edges[column]) + 1 for column in group), weights.shape[1]))
             for box in boxes:
-                spans = [_span(atoms[box], column, edges[column]) for column in group]
-                table[tuple(spans)] += weights[box]
+                spans = [_find_span(atoms[box], column, edges[column]) for column in group]
+                table[tuple(spans)] += weights[box]  # a box is a rectangle of cells
             sums.append(table.reshape(-1, weights.shape[1]).astype(weights.dtype))
             firsts.append(firsts[-1] + len(sums[-1]))
         places = {column: place for place, column in enumerate(edges)}
@@ -317,8 +320,10 @@ def group_boxes(atoms: Sequence[Any]) -> tuple[dict[tuple[int, ...], list[int]],
     return groups, rest
 
 
-def _span(atom: Any, column: int, edges: list[float]) -> slice:
+def _find_span(atom: Any, column: int, edges: list[float]) -> slice:
     """Return for which numbers of thresholds below an entry of a column a box holds."""
+    # With c thresholds below an entry, ``x <= edges[i]`` holds for c up to i, ``x > edges[i]``
+    # beyond.
     low, high = 0, len(edges) + 1
     for other, kind, threshold in atom:
         if other == column and kind == "<=":

@@ -135,7 +135,9 @@ class Binned(PreparedPool):
     def __init__(self, data: PoolData, most: int | None) -> None:
         self._dtype = np.dtype(data.dtype)
         columns = values_by_column(data.X)
-        edges = [_thresholds(column[data.used], most, data.shares) for column in columns]
+        # Thresholds of the rows that count, but codes of all rows: weights of zero change no
+        # column.
+        edges = [_find_thresholds(column[data.used], most, data.shares) for column in columns]
         counts = np.asarray([len(part) for part in edges], dtype=np.int64)
         self._starts = np.concatenate([[0], np.cumsum(counts)])
         self._edges = np.concatenate([*edges, np.empty(0)])
@@ -145,12 +147,14 @@ class Binned(PreparedPool):
 
     def _below(self, column: int, threshold: float) -> np.ndarray:
         """Tell which rows are at or below a threshold of a feature."""
+        # A code is the number of thresholds below an entry, so that codes compare as values do.
         below = self._codes[column] <= self._place(column, threshold) - self._starts[column]
         return np.asarray(below)
 
     def _place(self, column: int, threshold: float) -> int:
         """Return the place of a threshold among those of all features; raise for other numbers."""
         first, last = self._starts[column], self._starts[column + 1]
+        # Thresholds are compared as they are: both come from the same computation on the same data.
         place = int(first + np.searchsorted(self._edges[first:last], threshold))
         if place == last or self._edges[place] != threshold:
             raise ValueError(
@@ -171,7 +175,7 @@ class PreparedStumps(Binned):
         self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the ``m`` stumps with the largest gradients, with their scores, best first."""
-        scores = self._scores(residual, rule, exclude, inputs)
+        scores = self._compute_scores(residual, rule, exclude, inputs)
         return best_offers(scores, m, self._atom_at)
 
     def _atom_at(self, place: int) -> Atom:
@@ -179,7 +183,9 @@ class PreparedStumps(Binned):
         feature = int(np.searchsorted(self._starts, place, side="right")) - 1
         return feature, float(self._edges[place])
 
-    def _scores(self, residual: Array, rule: str, exclude: Excluded, inputs: Inputs) -> np.ndarray:
+    def _compute_scores(
+        self, residual: Array, rule: str, exclude: Excluded, inputs: Inputs
+    ) -> np.ndarray:
         """Return the scores of all stumps, zero for those that are excluded."""
         from mixnorm.pools.stumps_jit import threshold_scores
 
@@ -207,7 +213,7 @@ def describe_side(name: str, kind: str, threshold: float) -> str:
     return f"{name} {'≤' if kind == '<=' else '>'} {threshold:.6g}"
 
 
-def _thresholds(column: np.ndarray, most: int | None, shares: np.ndarray | None) -> np.ndarray:
+def _find_thresholds(column: np.ndarray, most: int | None, shares: np.ndarray | None) -> np.ndarray:
     """Return numbers between the values of a feature, in increasing order.
 
     Where there are more than ``most``, return as many quantiles of the rows, weighted by
@@ -222,9 +228,9 @@ def _thresholds(column: np.ndarray, most: int | None, shares: np.ndarray | None)
         levels = np.arange(1, most + 1) / (most + 1)
         # The first value that reaches a level, also where rounding leaves it a little short.
         place = np.unique(np.searchsorted(np.cumsum(parts), levels - ROUNDING_OF_SHARES))
-        place = place[place < len(values) - 1]
-        return _middles(values[place], values[place + 1])
-    return _middles(values[:-1], values[1:])
+        place = place[place < len(values) - 1]  # above the largest value there is no row
+        return _compute_middles(values[place], values[place + 1])
+    return _compute_middles(values[:-1], values[1:])
 
 
 def values_by_column(X: Array) -> Iterator[np.ndarray]:
@@ -236,7 +242,7 @@ def values_by_column(X: Array) -> Iterator[np.ndarray]:
         yield np.asarray(to_dense(matrix[:, j : j + 1]))[:, 0]
 
 
-def _middles(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _compute_middles(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return a number between each pair: half-way, unless rounding would reach the upper one.
 
     In the dtype of the data it separates both, so that single precision gives the same
@@ -244,7 +250,7 @@ def _middles(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """
     if low.dtype.kind != "f":
         return low.astype(np.float64) / 2 + high.astype(np.float64) / 2
-    middle = low / 2 + high / 2
+    middle = low / 2 + high / 2  # halves first: the sum of two large values could overflow
     return np.where((low <= middle) & (middle < high), middle, low).astype(np.float64)
 
 
@@ -252,6 +258,7 @@ def _encode(X: Array, edges: np.ndarray, starts: np.ndarray, most: int) -> np.nd
     """Return the number of thresholds below each entry, by feature and row."""
     from mixnorm.pools.stumps_jit import code_columns
 
+    # The narrowest type that counts to ``most``: a round reads all codes, and memory sets its time.
     kind = np.uint8 if most < 2**8 else np.uint16 if most < 2**16 else np.uint32
     codes = np.empty((X.shape[1], X.shape[0]), dtype=kind)
     if is_sparse(X):

@@ -24,6 +24,7 @@ def code_columns(X, edges, starts, codes, begin, stop):  # type: ignore[no-untyp
 
     ``edges[starts[j]:starts[j + 1]]`` are the thresholds of column ``j``, in increasing order.
     """
+    # Columns outside, so that the thresholds of one stay in the cache for all rows of the call.
     for j in range(X.shape[1]):
         first, last = starts[j], starts[j + 1]
         for i in range(begin, stop):
@@ -51,11 +52,13 @@ def threshold_scores(codes, modes, starts, columns, residual, total, squared, sc
             if code != mode:
                 for k in range(n_outputs):
                     sums[code, k] += residual[i, k]
+        # What is left of the total: of sparse data nearly all rows have the code of zero.
         for k in range(n_outputs):
             rest = total[k]
             for code in range(count + 1):
                 rest -= sums[code, k]
             sums[mode, k] = rest
+        # In double: rounding of a running sum would grow with the number of thresholds.
         running = np.zeros(n_outputs, dtype=np.float64)
         for b in range(count):
             norm = 0.0
@@ -75,6 +78,7 @@ def stump_scores(X, columns, starts, edges, tables, scores, begin, stop):  # typ
     n_outputs = scores.shape[1]
     for i in range(begin, stop):
         for c in range(len(columns)):
+            # A column with ``t`` thresholds has ``t + 1`` rows in the tables: hence the ``c`` more.
             row = first_from(edges, starts[c], starts[c + 1], X[i, columns[c]]) + c
             for k in range(n_outputs):
                 scores[i, k] += tables[row, k]

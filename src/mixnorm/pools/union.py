@@ -58,38 +58,38 @@ class Union(Pool):
     @property
     def grows(self) -> bool:  # type: ignore[override]  # these depend on the members
         """Whether the atoms that a pool offers depend on those that are excluded."""
-        return any(pool.grows for pool in self._members())
+        return any(pool.grows for pool in self._get_members())
 
     @property
     def array_api(self) -> bool:  # type: ignore[override]
         """Whether all pools accept arrays of other libraries than NumPy."""
-        return all(pool.array_api for pool in self._members())
+        return all(pool.array_api for pool in self._get_members())
 
     @property
     def takes_images(self) -> bool:  # type: ignore[override]
         """Whether a pool makes its columns of images."""
-        return any(pool.takes_images for pool in self._members())
+        return any(pool.takes_images for pool in self._get_members())
 
     @property
     def learned(self) -> bool:  # type: ignore[override]
         """Whether a pool has learned its columns from data."""
-        return any(pool.learned for pool in self._members())
+        return any(pool.learned for pool in self._get_members())
 
     @property
     def shape(self) -> tuple[int, int] | None:  # type: ignore[override]
         """Height and width of an image, where known."""
-        shapes = (pool.shape for pool in self._members())
+        shapes = (pool.shape for pool in self._get_members())
         return next((shape for shape in shapes if shape is not None), None)
 
     def for_images(self, shape: tuple[int, int]) -> Union:
         """Return the union for images of this shape."""
-        return Union([pool.for_images(shape).given for pool in self._members()])
+        return Union([pool.for_images(shape).given for pool in self._get_members()])
 
     def member(self, atom: Atom) -> tuple[Pool, Any]:
         """Return the pool that an atom comes from, and its name for the atom."""
-        return self._members()[atom[0]].member(atom[1])
+        return self._get_members()[atom[0]].member(atom[1])
 
-    def _members(self) -> list[Pool]:
+    def _get_members(self) -> list[Pool]:
         """Return the pools; raise for other objects."""
         if isinstance(self.pools, str) or not isinstance(self.pools, Sequence) or not self.pools:
             raise TypeError(f"Union(pools={self.pools!r}) needs a list or tuple of pools.")
@@ -97,9 +97,10 @@ class Union(Pool):
 
     def _bind(self, data: PoolData) -> PreparedUnion:
         """Bind all pools to the data."""
-        parts = [bind(pool, data.X, **data.options()) for pool in self._members()]
+        parts = [bind(pool, data.X, **data.options()) for pool in self._get_members()]
         prepared = PreparedUnion(parts)
         known = [part.pool.given for part in parts]
+        # A pool that learned its atoms is replaced by the one that knows them.
         if any(own is not pool for own, pool in zip(known, self.pools, strict=True)):
             prepared.pool = Union(known)
         return prepared
@@ -109,10 +110,11 @@ class Union(Pool):
         if not self.array_api:
             check_numpy(X, "Union")
         dtype, found = working_dtype(X), dict[int, Any]()
-        for number, pool in enumerate(self._members()):
+        for number, pool in enumerate(self._get_members()):
             places = [place for place, atom in enumerate(atoms) if atom[0] == number]
             if not places:
                 continue
+            # One call for all atoms of a pool, which may share work; then they go back in order.
             part, start = to_dense(pool.evaluate(X, [atoms[place][1] for place in places])), 0
             for place in places:
                 stop = start + self.n_columns(atoms[place], X.shape[1])
@@ -126,26 +128,26 @@ class Union(Pool):
 
     def labels(self, atoms: Sequence[Atom]) -> list[Any]:
         """Return names of ``atoms``: the number of the pool, and its name for the atom."""
-        pools = self._members()
+        pools = self._get_members()
         return [(number, pools[number].labels([atom])[0]) for number, atom in atoms]
 
     def describe(self, atom: Atom, names: Sequence[str]) -> str:
         """Describe an atom as its pool does, for features with these names."""
-        return self._members()[atom[0]].describe(atom[1], names)
+        return self._get_members()[atom[0]].describe(atom[1], names)
 
     def feature_indices(self, atoms: Sequence[Atom], n_features: int) -> np.ndarray:
         """Return the features that ``atoms`` read, in order."""
-        pools = self._members()
+        pools = self._get_members()
         parts = [pools[number].feature_indices([atom], n_features) for number, atom in atoms]
         return np.concatenate([*parts, np.empty(0, dtype=np.intp)]).astype(np.intp)
 
     def cost(self, atom: Atom, n_features: int) -> Cost:
         """Return the operations that the columns of an atom take."""
-        return self._members()[atom[0]].cost(atom[1], n_features)
+        return self._get_members()[atom[0]].cost(atom[1], n_features)
 
     def n_columns(self, atom: Any, n_features: int) -> int:
         """Return the number of columns of ``atom``; raise a ValueError for anything else."""
-        pools = self._members()
+        pools = self._get_members()
         good = type(atom) is tuple and len(atom) == 2 and type(atom[0]) is int
         if not good or not 0 <= atom[0] < len(pools):
             raise ValueError(
@@ -220,10 +222,12 @@ class PreparedUnion(PreparedPool):
                 continue
             if curvature is not None and pool.takes_curvature:
                 limits["curvature"] = curvature
+            # Each pool knows its atoms by its own names.
             own = frozenset(atom for owner, atom in cast(Any, exclude) if owner == number)
             offers = getattr(pool, method)(residual, rule, m, own, **limits)
             found += [((number, atom), score) for atom, score in offers]
             places += range(len(offers))
+        # Sorting keeps the order of ties: the earlier pool first.
         worth = [-score / math.sqrt(self.price(atom)) for atom, score in found]
         # A shortlist takes the best atoms of all pools first, then the second best, and so on.
         keys = worth if method == "top" else list(zip(places, worth, strict=True))

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from mixnorm.selection.result import SearchResult
 
 # Means are equal if they differ by less than this share of the largest: that is rounding.
+# Scores of equal models may differ in the last digit, from the order of a sum. The simpler model,
+# which comes first, must win such a tie on every machine.
 _TIE_OF_MEANS = 1e-12
 
 
@@ -34,6 +36,7 @@ def standard_error(scores: np.ndarray) -> np.ndarray:
     """
     counts = np.sum(~np.isnan(scores), axis=0)
     error, several = np.zeros(scores.shape[1]), counts > 1
+    # ddof=1: the folds are a sample of all folds that could have been drawn.
     error[several] = spread(scores[:, several], ddof=1) / np.sqrt(counts[several])
     return error
 
@@ -62,7 +65,9 @@ def mean_scores(scores: np.ndarray) -> np.ndarray:
     >>> mean_scores(np.array([[0.5, np.nan], [np.nan, np.nan]]))
     array([0.5, nan])
     """
+    # A fold without test rows for a metric has NaN, and must not make the whole candidate NaN.
     counts = np.sum(~np.isnan(scores), axis=0)
+    # numpy.nanmean warns about columns without any number, so these are left out.
     mean = np.full(scores.shape[1], np.nan)
     mean[counts > 0] = np.nanmean(scores[:, counts > 0], axis=0)
     return mean
@@ -104,9 +109,12 @@ def choose(result: SearchResult, *, metric: str = "score", one_standard_error: b
             "give fewer folds (cv) or more rows: a fold needs test rows of positive weight, and at "
             "least two of them for a regression."
         )
+    # The tolerance is relative to the largest mean, not to the best, which may be zero.
     largest = float(np.max(np.abs(means), where=np.isfinite(means), initial=0.0))
     best = int(np.argmax(means >= np.nanmax(means) - _TIE_OF_MEANS * largest))
     if not one_standard_error:
         return best
+    # Within a chain candidates go from simple to complex, so that the first one near the best is
+    # the simplest. Candidates of other chains have other parameters and are no simpler.
     near = means >= means[best] - standard_error(scores)[best]
     return int(np.argmax(near & (result.chains == result.chains[best])))

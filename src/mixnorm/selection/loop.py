@@ -71,6 +71,8 @@ def search(
     folds: list[_Chains] = []
     interrupted = False
     try:
+        # ``extend`` takes one fold at a time from the generator, so that those before an interrupt
+        # are kept; a list comprehension would lose them.
         folds.extend(run(problem, splits, evaluate, progress))  # keeps what came before an error
     except KeyboardInterrupt:
         if not any(chain for fold in folds for chain in fold):
@@ -84,8 +86,12 @@ def _evaluate(
 ) -> _Scored:
     values = {name: float(score(candidate)) for name, score in scoring.items()}
     found = candidate.model.outputs.labels(candidate.scores) if keep_predictions else None
+    # Only rows that are positions can be joined over folds; the problems of some learners have
+    # others.
     rows_known = isinstance(candidate.rows, np.ndarray)
     nothing = all(math.isnan(value) for value in values.values())
+    # A candidate holds a model and all its scores. It is kept only for the rare case that no fold
+    # can be scored alone; otherwise memory would grow with the number of candidates.
     unscored = candidate if nothing and rows_known else None
     return _Scored(candidate.params, values, candidate.facts, found, unscored)
 
@@ -109,6 +115,7 @@ def _one_by_one(
                     fold[-1].append(evaluate(candidate))
                     step.end()
         except KeyboardInterrupt:
+            # A part of a later fold is dropped: candidates must be compared on the same folds.
             if place == 0:
                 yield fold
             raise
@@ -126,11 +133,14 @@ def _side_by_side(
     """Yield the folds, with several chains fitted at the same time."""
     from sklearn.utils.parallel import Parallel, delayed
 
+    # A generator: joblib takes jobs as workers become free. One job is a whole chain, because its
+    # candidates start from one another.
     jobs = (
         delayed(_one_chain)(problem, train, test, number, evaluate)
         for train, test in splits
         for number in range(len(problem.chains))
     )
+    # In the order of the jobs, so that folds are complete one after the other.
     chains = iter(Parallel(n_jobs=n_jobs, return_as="generator")(jobs))
     for _ in splits:
         task = progress.task("fold", sum(problem.chains))
@@ -154,6 +164,7 @@ def _one_chain(
     """Return a chain, and whether it was interrupted, which workers cannot raise."""
     try:
         return [evaluate(candidate) for candidate in problem.fold(train, test)(number)], False
+    # joblib would report an interrupt in a worker as an error of its own.
     except KeyboardInterrupt:
         return [], True
 
@@ -170,6 +181,8 @@ def _table(
     columns: list[list[_Scored | None]] = []
     for number in range(max(len(fold) for fold in folds)):
         parts = [fold[number] if number < len(fold) else [] for fold in folds]
+        # A path may end early on some folds, for example when nothing is left to gain. Its last
+        # model is then also the best one for all later sizes.
         longest = max(parts, key=len)
         params += [one.params for one in longest]
         chains += [number] * len(longest)
@@ -179,8 +192,11 @@ def _table(
         ]
     scores = {name: _numbers(columns, len(folds), "values", name) for name in scoring}
     unscored = [one for column in columns for one in column if one and one.unscored]
+    # Joint scores replace those of the folds only if no fold has any: a mean over some folds is the
+    # usual score and is not mixed with another kind.
     if unscored and all(np.all(np.isnan(table)) for table in scores.values()):
         scores = _score_jointly(columns, scoring)
+    # A dictionary keeps the order of the first appearance, a set would not.
     names = {name: None for column in columns for one in column if one for name in one.facts}
     return SearchResult.of(
         params,

@@ -61,6 +61,8 @@ class SearchResult:
         >>> found.cv_results["mean_test_score"], found.cv_results["rank_test_score"]
         (array([0.5, 0.5]), array([1, 1], dtype=int32))
         """
+        # Candidates of different chains may have different parameters; a column has None where one
+        # lacks it.
         names = list(dict.fromkeys(name for row in params for name in row))
         columns: dict[str, Any] = {"params": [dict(row) for row in params]}
         columns |= {f"param_{name}": _column([row.get(name) for row in params]) for name in names}
@@ -86,6 +88,7 @@ class SearchResult:
     def _check_stored(self) -> None:
         """Raise unless every column has an entry for each candidate, and one is chosen."""
         results, params = self.cv_results, self.cv_results.get("params")
+        # The result may come from a file: whatever a property below reads is checked here.
         needed = {"mean_test_score", *(f"split{k}_test_score" for k in range(self.n_splits))}
         if not isinstance(params, list) or not needed <= results.keys():
             raise ValueError("cv_results_ must have the columns params and mean_test_score")
@@ -104,6 +107,7 @@ def _columns_of(metric: str, table: np.ndarray) -> dict[str, np.ndarray]:
     from scipy.stats import rankdata
 
     mean = mean_scores(table)
+    # Candidates without a score come last, as in scikit-learn.
     rank = np.asarray(rankdata(np.nan_to_num(-mean, nan=np.inf), method="min"), dtype=np.int32)
     known = np.isfinite(mean)
     deviation = np.full(len(mean), np.nan)
@@ -122,6 +126,7 @@ def _column(values: list[Any]) -> np.ndarray:
     """Return the values of a parameter: numbers as such, others as objects."""
     column = np.asarray(values) if all(isinstance(v, (int, float)) for v in values) else None
     if column is None:
+        # Filled in place: numpy.asarray would turn a list of tuples into a table.
         column = np.empty(len(values), dtype=object)
         column[:] = values
     return column

@@ -39,6 +39,7 @@ class Decoder:
     """
 
     def __init__(self, arrays: list[np.ndarray], max_bytes: int) -> None:
+        # An array that was used becomes None.
         self._arrays: list[np.ndarray | None] = [*arrays]
         self._left = max_bytes
         self._depth = 0
@@ -47,6 +48,8 @@ class Decoder:
         """Return the value of a JSON node."""
         if node is None or isinstance(node, (bool, int, float, str)):
             return node
+        # Before a nested value is opened, so that the check comes before Python's own recursion
+        # limit.
         self._depth += 1
         if self._depth > DEEPEST:
             raise ModelFileError(f"it holds more than {DEEPEST} values within one another")
@@ -64,6 +67,7 @@ class Decoder:
     def _tagged_value(self, node: dict[str, Any]) -> Any:
         if len(node) != 1:
             raise ModelFileError(f"a value has {len(node)} kinds instead of one")
+        # The kinds are a table of methods: no name from the file is ever looked up as an attribute.
         [(kind, content)] = node.items()
         if kind not in self._KINDS:
             raise ModelFileError(f"it holds a value of the unknown kind {reprlib.repr(kind)}")
@@ -72,6 +76,7 @@ class Decoder:
     # --- plain values
 
     def _integer(self, text: object) -> int:
+        # int() reads long decimal text in quadratic time, hexadecimal text in linear time.
         if not isinstance(text, str) or not _HEXADECIMAL.fullmatch(text):
             raise ModelFileError("a large integer is not written in hexadecimal digits")
         return int(text, 16)
@@ -107,11 +112,13 @@ class Decoder:
     def _objects(self, content: object) -> np.ndarray:
         shape, items = _parts(content, "shape", "items")
         found = [self.value(item) for item in _expect(list, items)]
+        # numpy.array would look into the items and could make a table of them.
         array = np.fromiter(found, dtype=object, count=len(found))  # does not look into the items
         return array.reshape(check_shape(shape))
 
     def _scalar(self, content: object) -> np.generic:
         name, digits = _parts(content, "dtype", "bytes")
+        # The length is compared before NumPy sees the bytes.
         dtype, raw = check_dtype(name), bytes.fromhex(_expect(str, digits))
         if len(raw) != dtype.itemsize:
             raise ModelFileError(f"a scalar of {dtype} has {len(raw)} bytes")
@@ -123,8 +130,12 @@ class Decoder:
     def _estimator(self, content: object) -> Any:
         name, params, state = _parts(content, "class", "params", "state")
         kind = estimator_class(name)
+        # Through the constructor, as a user would make it: parameters that the class does not have
+        # are refused.
         model = kind(**self._decode_items(params, set(inspect.signature(kind).parameters), kind))
         if state is not None:
+            # What was rebuilt is taken from the allowance of the whole file, or many small
+            # estimators could together take more than ``max_bytes``.
             self._left -= restore(model, self._decode_items(state, None, kind), self._left)
         return model
 
@@ -133,9 +144,11 @@ class Decoder:
         kind = dataclass_class(name)
         values = self._decode_items(stored, {field.name for field in fields(kind)}, kind)
         check_fields(kind, values)
+        # Fields that the constructor does not take are set after it, as in the original.
         late = {field.name for field in fields(kind) if not field.init}
         made = kind(**{name: value for name, value in values.items() if name not in late})
         for name in late & values.keys():
+            # A frozen dataclass has no other way; its own check follows below.
             object.__setattr__(made, name, values[name])  # frozen ones too
         check = getattr(made, "_check_stored", None)
         if check is not None:
@@ -177,12 +190,15 @@ def restore(estimator: Any, state: dict[str, Any], max_bytes: int) -> int:
     """
     name, hints = type(estimator).__name__, hints_of_fit(type(estimator))
     main = "model_" if "model_" in hints else "_resume"  # online learners compute model_ from it
+    # A private attribute may be missing, which means that this fit cannot be continued.
     needed = {main} | {part for part in hints if not part.startswith("_")}
     for part in needed | state.keys():
         if part not in hints or part not in state or not fits(state[part], hints[part]):
             raise ModelFileError(f"{reprlib.repr(part)} of {name} is missing, or of another kind")
     learned: Any = state[main]
     resume: Any = state.get("_resume")
+    # An online learner computes its outputs from the state, so the state must be sound before the
+    # estimator's own check may look at it.
     if learned is resume:  # its outputs follow from the rest, which must be sound
         learned.check(max_bytes)
     estimator.__mixnorm_check__(learned)
@@ -191,11 +207,13 @@ def restore(estimator: Any, state: dict[str, Any], max_bytes: int) -> int:
         check = getattr(resume, "check", None)
         if check is not None:
             check(learned)
+    # Attributes are set only now: an estimator that fails a check is never seen half restored.
     for part, value in {**state, "n_features_in_": learned.inputs.n_features}.items():
         setattr(estimator, part, value)
     if learned.inputs.names is not None:
         estimator.feature_names_in_ = learned.inputs.name_array
     check_is_fitted(estimator)
+    # ``coef_`` in float64, the largest array that is not in the file but follows from it.
     return 8 * int(learned.inputs.n_features) * int(learned.outputs.n_outputs)
 
 

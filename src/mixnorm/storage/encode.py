@@ -30,6 +30,7 @@ LEAST_INTEGER, LARGEST_INTEGER = -(2**63), 2**64 - 1
 FITTED = ("model_", "report_", "search_", "_resume", "_sklearn_output_config")
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# Errors show the value that cannot be stored, which may be a table of gigabytes.
 _brief = reprlib.Repr()
 _brief.maxother = _brief.maxstring = 60
 
@@ -48,6 +49,7 @@ class Encoder:
 
     def node(self, value: object) -> Any:
         """Return the JSON node of a value."""
+        # The exact type: a subclass may carry more than the file would keep.
         kind = type(value)
         if value is None or kind is bool:
             return value
@@ -72,6 +74,7 @@ class Encoder:
         return {"int": hex(value)}  # decimal text is slow, and limited to some thousand digits
 
     def _float(self, value: float) -> Any:
+        # Infinity and NaN, which JSON does not have, give NaN here.
         if value - value == 0.0:  # finite
             return value
         return {"float": repr(value)}
@@ -92,12 +95,14 @@ class Encoder:
         pairs = []
         for key, item in value.items():
             with self._inside([key]):
+                # Pairs and not a JSON object, whose keys can only be texts.
                 pairs.append([self.node(key), self.node(item)])
         return {"dict": pairs}
 
     # --- NumPy
 
     def _array(self, value: np.ndarray) -> Any:
+        # A masked array or a matrix would come back as something that behaves differently.
         if type(value) not in (np.ndarray, np.memmap):
             raise self._refusal(value, "Turn it into a plain array with numpy.asarray.")
         if value.dtype == object:
@@ -126,6 +131,7 @@ class Encoder:
         if known is None:
             raise self._refusal(value, _remedy(value))
         kind, name = known
+        # Only the outermost object is named; below it, the path of attributes tells the place.
         with self._inside(type(value).__name__ if not self._place else ""):
             return {kind: {"class": name, **self._CONTENT[kind](self, value)}}
 
@@ -140,6 +146,7 @@ class Encoder:
         return {"params": params, "state": self._encode_items(state_of_fit(model))}
 
     def _dataclass(self, value: Any) -> dict[str, Any]:
+        # Values that are computed on first use are left out: they follow from the fields.
         own = {field.name: getattr(value, field.name) for field in fields(value)}
         for name in sorted(getattr(value, "__dict__", {}).keys() - own):
             cached = inspect.getattr_static(type(value), name, None)
@@ -155,6 +162,7 @@ class Encoder:
 
     def _encode_items(self, content: dict[str, Any]) -> dict[str, Any]:
         nodes = {}
+        # Sorted, so that the bytes do not depend on the order in which attributes were set.
         for name, value in sorted(content.items()):  # one model, one file
             with self._inside(f".{name}"):
                 nodes[name] = self.node(value)
@@ -227,6 +235,8 @@ def state_of_fit(model: BaseEstimator) -> dict[str, Any]:
     """
     hints = hints_of_fit(type(model))
     own = {name: getattr(model, name) for name in hints if getattr(model, name, None) is not None}
+    # A user may have replaced an attribute. What does not fit would be refused when the file is
+    # read.
     return {name: value for name, value in own.items() if fits(value, hints[name])}
 
 

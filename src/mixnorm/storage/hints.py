@@ -45,9 +45,11 @@ def fits(value: object, hint: object) -> bool:
     if hint is Any:
         return True
     origin, args = get_origin(hint), get_args(hint)
+    # ``X | None`` and ``Optional[X]`` have different origins before Python 3.14.
     if origin in (Union, types.UnionType):
         return any(fits(value, arg) for arg in args)
     if origin is Literal:
+        # 1 == True in Python, but they are not the same literal.
         return any(type(value) is type(arg) and value == arg for arg in args)
     if origin is tuple:
         return isinstance(value, tuple) and _fit_in_tuple(value, args)
@@ -57,6 +59,8 @@ def fits(value: object, hint: object) -> bool:
         return isinstance(value, dict) and all(
             fits(key, args[0]) and fits(item, args[1]) for key, item in value.items()
         )
+    # Annotations that are not understood, such as Callable, fit every value: their class checks
+    # them.
     return origin is not None or _is_a(value, hint)
 
 
@@ -67,11 +71,13 @@ def _fit_in_tuple(value: tuple[Any, ...], args: tuple[Any, ...]) -> bool:
 
 
 def _is_a(value: object, hint: object) -> bool:
+    # bool is a subclass of int, so that it is asked for first and excluded below.
     if hint is bool:
         return isinstance(value, (bool, np.bool_))
     if hint in (int, float):
         number = numbers.Integral if hint is int else numbers.Real
         return isinstance(value, number) and not isinstance(value, bool)
+    # A protocol without runtime checks cannot be asked.
     if not isinstance(hint, type) or getattr(hint, "_is_protocol", False):
         return True
     return isinstance(value, hint)

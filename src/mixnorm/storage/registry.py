@@ -41,6 +41,8 @@ def estimator_class(name: object) -> type:
 
 def dataclass_class(name: object) -> type:
     """Return the dataclass that a file calls ``name``, its room included: ``losses.Squared``."""
+    # The room is compared with the list before it is imported: a file cannot make Python import a
+    # module of its choice.
     room, _, short = name.rpartition(".") if isinstance(name, str) else ("", "", name)
     return _look_up(short, _classes_of(room) if room in _PARTS else {}, "part of a model", name)
 
@@ -58,6 +60,8 @@ def name_of(kind: type) -> tuple[str, str] | None:
     if module.startswith("sklearn.") and name in SPLITTERS and splitter_class(name) is kind:
         return "splitter", name
     for room in (ESTIMATORS, *_PARTS):
+        # Only the very class that the room exports. A subclass of a user has the same name perhaps,
+        # but not the same code.
         home = f"{_PACKAGE}.{room}"
         if (module == home or module.startswith(f"{home}.")) and _classes_of(room).get(
             name
@@ -75,13 +79,16 @@ def is_model(value: object) -> bool:
 
 def _look_up(short: object, known: dict[str, type], what: str, name: object = None) -> type:
     if not isinstance(short, str) or short not in known:
-        raise ModelFileError(f"it names {name or short!r}, which is no {what} of this mixnorm")
+        raise ModelFileError(
+            f"it names {name or short!r}, and this mixnorm has no {what} of that name"
+        )
     return known[short]
 
 
 def _classes_of(room: str) -> dict[str, type]:
     """Return the classes of a room that can be stored: its public estimators or dataclasses."""
     module = import_module(f"{_PACKAGE}.{room}")
+    # Rooms load their names late, so that ``vars`` would not show them all.
     exported = {name: getattr(module, name) for name in module.__all__}
     classes = {name: value for name, value in exported.items() if isinstance(value, type)}
     if room == ESTIMATORS:

@@ -75,6 +75,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
+    # Everything that can fail happens before the file is opened.
     parts = _pack_model(model)
     with write_atomically(path) as file:
         for part in parts:
@@ -113,7 +114,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 2**30) -> Any:
     save : Writes the file, with an example.
     """
     if Path(path).is_dir():
-        raise ModelFileError(f"{path} is no mixnorm model file but a folder; name a file in it.")
+        raise ModelFileError(f"{path} is a folder, not a mixnorm model file; name a file in it.")
     with open(path, "rb") as file:
         return _read(file, str(path), max_bytes)
 
@@ -134,6 +135,8 @@ def _pack_model(model: Any) -> list[bytes | memoryview]:
         "model": encoder.node(model),
     }
     try:
+        # Reading the model back finds what was changed on it since the fit, while it can still be
+        # repaired.
         _decode(document["model"], encoder.arrays, sys.maxsize)
     except Exception as error:
         raise ModelFileError(
@@ -147,6 +150,7 @@ def _read(stream: BinaryIO, name: str, max_bytes: int = 2**30) -> Any:
     """Return the model in an open file that is called ``name`` in messages."""
     try:
         document, raw = unpack(stream, name)
+    # Not the file's fault, perhaps: a larger machine could read it.
     except MemoryError as error:
         raise ModelFileError(f"{name} does not fit into memory.") from error
     try:

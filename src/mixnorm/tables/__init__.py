@@ -1,4 +1,4 @@
-"""Tables: files in, matrices out, and models that read tables themselves.
+"""Tables: from files to matrices, and models that read tables themselves.
 
 Open ``read.py`` first, then ``encoder.py``; ``rows`` has tables that arrive row by row. The room
 imports only ``models`` and ``exceptions``: a ``TableModel`` takes any fitted estimator.

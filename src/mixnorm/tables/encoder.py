@@ -226,7 +226,11 @@ class SparseEncoder:
         """
         stored = table.matrix.indices[table.matrix.data != 0]
         found = cls(np.unique(stored).astype(np.int64), table.zero_based)
-        return replace(found, scales=_deviations(found.encode(table)[0])) if standardise else found
+        return (
+            replace(found, scales=_compute_deviations(found.encode(table)[0]))
+            if standardise
+            else found
+        )
 
     @property
     def width(self) -> int:
@@ -274,7 +278,7 @@ class SparseEncoder:
         return sparse.csr_array(entries, shape=(matrix.shape[0], self.width)), {}
 
 
-def _deviations(matrix: Any) -> np.ndarray:
+def _compute_deviations(matrix: Any) -> np.ndarray:
     """Return the standard deviations of sparse columns; 1 for constants."""
     largest = np.asarray(abs(matrix).max(axis=0).todense(), dtype=np.float64).reshape(-1)
     reduced = matrix.tocsc(copy=True)
@@ -366,7 +370,7 @@ def check_readable(name: str, kind: str, gap: Gaps, rows: int, example: str = ""
 def describe_encoding(
     encoder: TableEncoder, gaps: dict[str, Gaps], rows: int, *, together: bool = True
 ) -> list[str]:
-    """Return sentences about what was done to the training data.
+    """Return sentences that describe the treatment of the training data.
 
     Parameters
     ----------

@@ -32,8 +32,8 @@ _UNPACKERS: dict[str, Callable[[], Any]] = {
 class Lines(AbstractContextManager["Lines"]):
     r"""The lines of a source, read as they arrive.
 
-    Each read takes what a single system call returns, so that a slow writer to a pipe is followed
-    line by line.
+    Each read takes what a single system call returns, so that lines of a slow pipe are read as soon
+    as they arrive.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class Lines(AbstractContextManager["Lines"]):
 
     @property
     def digest(self) -> str:
-        """A fingerprint of the lines taken."""
+        """A checksum of the lines taken."""
         return self._digest.hexdigest()
 
     def _split(self) -> Iterator[list[bytes]]:

@@ -179,7 +179,7 @@ def _read_libsvm(content: memoryview, name: str, zero_based: bool | None) -> Spa
 
 
 class _Csv:
-    """A text table, read with Arrow; if the first try fails, again with other settings."""
+    """A text table, read with Arrow; if the first attempt fails, again with other settings."""
 
     def __init__(
         self,
@@ -200,8 +200,8 @@ class _Csv:
         if named:
             self.delimiter, content = named[1].decode(), content[named.end() :]
         self.content = content
-        # Quoted entries may hold line breaks. If Arrow does not expect these, it silently loses the
-        # rows after a quote that is never closed; if it does, it takes half as long again.
+        # Quoted entries may hold line breaks. If Arrow does not expect them, it silently loses the
+        # rows after a quote that is never closed. If it does, it takes 1.5 times as long.
         self.breaks = re.search(b'"', content) is not None
         self.header = self._has_header(expect) if header is None else header
 

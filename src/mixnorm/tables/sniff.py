@@ -71,6 +71,7 @@ def detect_format(head: bytes, name: str) -> str:
     name : str
         The name of the file in messages.
     """
+    # Binary formats come first, because their bytes could also be decoded as some text.
     if _PARQUET.match(head):
         return "parquet"
     for magic, what in _FOREIGN_FORMATS.items():
@@ -88,6 +89,8 @@ def _check_is_table(text: str, name: str) -> None:
     first = text[0]
     if first not in _FOREIGN_TEXTS:
         return
+    # A table may start with "[" or "<" too, as in a column "<18". So a first line with a delimiter
+    # must also match the pattern of JSON or markup.
     delimited = any(mark in text.splitlines()[0] for mark in _DELIMITERS)
     if not delimited or (_MARKUP if first == "<" else _JSON).match(text):
         kind = _FOREIGN_TEXTS[first]
@@ -100,12 +103,14 @@ def _is_libsvm(text: str) -> bool:
     if len(lines) == 1 and is_cut(text):  # the cut may be within the last entry
         lines = lines[0].rsplit(None, 1)[:1]
     lines = lines[:20]
+    # At least one line needs a numbered entry: a column of numbers alone is a CSV file.
     return any(":" in line for line in lines) and all(map(_LIBSVM.fullmatch, lines))
 
 
 def decode_head(head: bytes, name: str) -> str:
     """Return the first bytes as text."""
     coding = detect_encoding(head)
+    # The incremental decoder accepts a character that the end of the head cuts in two.
     text = codecs.getincrementaldecoder(coding)(errors="replace").decode(head)
     if "\x00" in text or sum(char < " " and char not in "\t\r\n\f" for char in text[:4096]) > 8:
         raise TableError(f"{name} is not a table: it holds binary data. Give CSV, TSV or Parquet.")
@@ -127,6 +132,7 @@ def detect_encoding(head: bytes) -> str:
 
 def detect_western_encoding(head: bytes) -> str:
     """Return the single-byte encoding for bytes that are not valid UTF-8."""
+    # cp1252 leaves five bytes undefined; latin-1 decodes any byte.
     try:
         head.decode("cp1252")
     except UnicodeDecodeError:
@@ -139,12 +145,13 @@ def detect_delimiter(text: str) -> str:
 
     A comma loses a tie, because numbers may contain it.
     """
+    # Delimiters within quotes do not divide entries.
     lines = [re.sub(r'"[^"]*"', "", line) for line in complete_lines(text)][:20]
     lines = [line for line in lines if line.strip()]
     best, chosen = (0, False, 0), ","
     for candidate in _DELIMITERS:
         counts = [line.count(candidate) for line in lines]
-        if not counts or not counts[0]:
+        if not counts or not counts[0]:  # the first line, mostly the header, shows the delimiter
             continue
         even = sum(count == counts[0] for count in counts)
         rank = (even, candidate != ",", counts[0])
@@ -154,7 +161,11 @@ def detect_delimiter(text: str) -> str:
 
 
 def is_cut(text: str) -> bool:
-    """Whether a text may be the beginning of a longer one."""
+    """Whether a text may be the beginning of a longer one.
+
+    ``HEAD_BYTES`` bytes are at least a quarter as many characters, because a character has at most
+    four bytes.
+    """
     return len(text) >= HEAD_BYTES // 4
 
 

@@ -1,4 +1,4 @@
-"""Contracts of losses, norms and pools, as checks to run on objects of your own.
+"""Checks that losses, norms and pools of users keep the contracts of the engines.
 
 Open ``contract.py`` first, then ``norm.py``. The room may import ``losses``, ``norms`` and
 ``pools``.

@@ -1,4 +1,4 @@
-"""How checks report a broken promise."""
+"""The base of all checks: it reports a broken promise as an error."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Contract:
         kept = [(part, part.copy()) for part in arguments if isinstance(part, np.ndarray)]
         found = function(*arguments)
         same = all(np.array_equal(*pair) for pair in kept)
-        self.require(same, f"{name} leaves its arguments alone")
+        self.require(same, f"{name} does not change its arguments")
         return found
 
     def close(
@@ -70,8 +70,8 @@ class Contract:
     def copies(self) -> list[Any]:
         """Check that parameters survive cloning and pickling; return the two copies."""
         subject = self.subject
-        promise = "it has get_params, by which it is copied and searched over"
-        remedy = "derive its class, a dataclass say, from sklearn.base.BaseEstimator"
+        promise = "it has get_params, which copies and searches need"
+        remedy = "derive its class, for example a dataclass, from sklearn.base.BaseEstimator"
         self.require(getattr(subject, "get_params", None) is not None, promise, remedy)
         copies = [self._copy(name) for name in _COPIES]
         params = subject.get_params(deep=True)
@@ -89,7 +89,7 @@ class Contract:
             self.require(False, f"{name} copies it", f"{str(error).rstrip('.')}; {remedy}")
 
 
-# How copies are made, and what to do where that fails.
+# Ways to make copies, and the remedy if one fails.
 _COPIES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "cloning": (clone, "keep the arguments of __init__ unchanged, as attributes of their names"),
     "pickling": (

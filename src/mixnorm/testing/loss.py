@@ -28,11 +28,11 @@ def check_loss(
 ) -> None:
     """Check that a loss keeps the promises of :class:`mixnorm.losses.Loss`.
 
-    The loss is tried on random scores and weights: derivatives against finite differences (or
-    subgradients against what they bound), weights against repeated rows, constants against what
-    they bound, dtypes, probabilities, huge scores. The promises of
-    :class:`mixnorm.losses.SmoothLoss` and :class:`mixnorm.losses.DualLoss` are checked where the
-    loss has their methods: a conjugate against the loss, by Fenchel's and Young's inequality.
+    The check evaluates the loss on random scores and weights. It compares derivatives with finite
+    differences, weights with repeated rows, and constants with what they bound. It also tests
+    dtypes, probabilities and huge scores. If the loss has the methods of
+    :class:`mixnorm.losses.SmoothLoss` or :class:`mixnorm.losses.DualLoss`, their promises are
+    checked too: a conjugate, for example, by the inequality of Fenchel and Young.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def check_loss(
     n_outputs : int, default=3
         Number of outputs (classes) to try it with.
     n_samples : int, default=16
-        Number of rows, where ``y`` is not given.
+        Number of rows, if ``y`` is not given.
     y : array-like, optional
         Targets to try, as ``loss.encode`` takes them; by default random labels, signs, or random
         numbers for a regression loss.
@@ -62,7 +62,7 @@ def check_loss(
     Contract(loss).require(isinstance(loss, Loss), promise)
     rng = np.random.default_rng(random_state)
     if y is None:
-        y = _targets(loss, rng, (n_samples, n_outputs))
+        y = _draw_targets(loss, rng, (n_samples, n_outputs))
     y = np.asarray(y)
     shape = (len(y), n_outputs)
     weight = np.asarray(rng.uniform(0.5, 2.0, size=len(y)))
@@ -77,7 +77,7 @@ def check_loss(
                 check(case)
 
 
-def _targets(loss: Any, rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+def _draw_targets(loss: Any, rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
     if loss.is_classifier:
         return np.asarray(rng.integers(shape[1], size=shape[0]))
     if loss.is_binary:
@@ -93,7 +93,7 @@ def _check_inputs_untouched(case: LossCase) -> None:
     first = case.call(case.at, case.scores, case.weight, name="value_and_residual")
     second = case.at(case.scores)
     same = first[0] == second[0] and np.array_equal(first[1], second[1])
-    case.require(same, "value_and_residual gives the same again when called again")
+    case.require(same, "value_and_residual returns the same result when called again")
 
 
 def _check_gradient(case: LossCase) -> None:
@@ -138,7 +138,7 @@ def _check_zero_weights(case: LossCase) -> None:
     kept = weight > 0
     value, residual = case.at(case.scores, weight)
     fewer, part = case.at(case.scores[kept], weight[kept], kept)
-    promise = "rows of weight zero count for nothing"
+    promise = "rows of weight zero have no effect"
     case.close(value, fewer, promise, rtol=ROUNDING)
     case.close(residual[kept], part, promise, atol=ROUNDING)
     case.require(not np.any(residual[~kept]), promise, "their residual is not zero")
@@ -155,10 +155,10 @@ def _check_shift(case: LossCase) -> None:
     case.close(residual.sum(axis=1), np.zeros(len(residual)), promise, atol=ROUNDING)
 
 
-def _moves(case: LossCase) -> list[tuple[np.ndarray, float, float, np.ndarray]]:
-    """Return moves of the scores, the rise of the loss above its tangent, its slack, and the slope.
+def _draw_moves(case: LossCase) -> list[tuple[np.ndarray, float, float, np.ndarray]]:
+    """Return moves of the scores, each with the rise above the tangent, its slack, and the slope.
 
-    Moves also start from scores of zero, since derivatives may jump at ties.
+    Moves also start from scores of zero, because derivatives may jump at ties.
     """
     found = []
     for start in (case.scores, np.zeros_like(case.scores)):
@@ -174,7 +174,7 @@ def _moves(case: LossCase) -> list[tuple[np.ndarray, float, float, np.ndarray]]:
 
 def _check_constants(case: LossCase) -> None:
     loss = case.loss
-    for move, rise, slack, slope in _moves(case):
+    for move, rise, slack, slope in _draw_moves(case):
         if math.isfinite(loss.smoothness):
             squares = float(case.weight @ np.sum(move * move, axis=1))
             bound = 0.5 * loss.smoothness * squares + slack
@@ -199,7 +199,7 @@ def _check_smooth_constants(case: LossCase) -> None:
     loss = case.loss
     promise = "a loss with second derivatives has a finite smoothness"
     case.require(math.isfinite(loss.smoothness), promise)
-    for move, rise, slack, _ in _moves(case):
+    for move, rise, slack, _ in _draw_moves(case):
         factor = loss.max_norm_smoothness(case.n_outputs)
         bound = factor * float(case.weight @ np.max(np.abs(move), axis=1) ** 2) + slack
         case.at_most(rise, bound, "max_norm_smoothness bounds the rise")
@@ -209,7 +209,7 @@ def _check_zero_weights_of_curvature(case: LossCase) -> None:
     weight, target = case.weight.copy(), case.target
     weight[::3] = 0.0
     residual = case.at(case.scores, weight)[1]
-    promise = "rows of weight zero count for nothing"
+    promise = "rows of weight zero have no effect"
     curvature = np.asarray(case.loss.curvature(residual, target, weight))
     case.require(not np.any(curvature[weight == 0.0]), promise, "their curvature is not zero")
     column = case.direction[:, 0]
@@ -234,7 +234,7 @@ def _check_curvature(case: LossCase) -> None:
         case.require(same, "constant_curvature: the scores do not change the curvature")
 
 
-def _slope_of_residual(case: LossCase, direction: np.ndarray) -> np.ndarray:
+def _differentiate_residual(case: LossCase, direction: np.ndarray) -> np.ndarray:
     """Return the derivative of the residual along a direction, by central differences."""
     move = _STEP_IN_SCORES * direction
     ahead, behind = case.at(case.scores + move)[1], case.at(case.scores - move)[1]
@@ -243,7 +243,7 @@ def _slope_of_residual(case: LossCase, direction: np.ndarray) -> np.ndarray:
 
 def _check_hessian_form(case: LossCase) -> None:
     form = case.loss.hessian_form(case.direction, *case.second_order())
-    wanted = float(np.sum(case.direction * _slope_of_residual(case, case.direction)))
+    wanted = float(np.sum(case.direction * _differentiate_residual(case, case.direction)))
     promise = "hessian_form is the second derivative along a direction"
     case.close(form, wanted, promise, atol=_ERROR_OF_SLOPES * (1.0 + abs(wanted)))
 
@@ -255,7 +255,7 @@ def _check_column_hessian(case: LossCase) -> None:
     for output in range(case.n_outputs):
         direction = np.zeros_like(case.scores)
         direction[:, output] = column
-        wanted[output] = column @ _slope_of_residual(case, direction)
+        wanted[output] = column @ _differentiate_residual(case, direction)
     promise = "column_hessian is the derivative of the gradient in the weights of a column"
     case.close(hessian, wanted, promise, atol=_ERROR_OF_SLOPES)
 
@@ -266,7 +266,7 @@ def _check_single_precision(case: LossCase) -> None:
     found = {"value_and_residual": residual}
     if not case.loss.is_classifier:
         found["predict"] = case.loss.predict(scores)
-    proba = _proba(case.loss, scores)
+    proba = _get_proba(case.loss, scores)
     if proba is not None:
         found["proba"] = proba
     case.require_single(found)
@@ -299,7 +299,7 @@ def _check_huge_scores(case: LossCase) -> None:
         try:
             with np.errstate(over="raise", invalid="raise", divide="raise"):
                 value, residual = case.loss.value_and_residual(scores, target, weight)
-                parts = [residual, _proba(case.loss, scores)]
+                parts = [residual, _get_proba(case.loss, scores)]
                 if isinstance(case.loss, SmoothLoss):
                     parts.append(case.loss.curvature(residual, target, weight))
         except FloatingPointError as error:
@@ -309,8 +309,8 @@ def _check_huge_scores(case: LossCase) -> None:
         case.require(finite, promise, "they give infinity or NaN")
 
 
-def _proba(loss: Any, scores: np.ndarray) -> np.ndarray | None:
-    """Return probabilities, or None for a loss that says it has none."""
+def _get_proba(loss: Any, scores: np.ndarray) -> np.ndarray | None:
+    """Return probabilities, or None for a loss without any."""
     try:
         return np.asarray(loss.proba(scores))
     except TypeError:
@@ -326,7 +326,7 @@ def _check_predictions(case: LossCase) -> None:
         case.require(np.all(known), "predict returns labels")
     if loss.is_binary:
         case.require(np.all(np.abs(predicted) == 1.0), "predict returns -1 and +1")
-    proba = _proba(loss, case.scores)
+    proba = _get_proba(loss, case.scores)
     if proba is None:
         return
     case.require(proba.shape == case.scores.shape, "proba has the shape of the scores")

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from mixnorm.testing.loss_case import ROUNDING, LossCase
 
 
-def _dual_points(case: LossCase) -> list[np.ndarray]:
+def _find_dual_points(case: LossCase) -> list[np.ndarray]:
     """Return points of the conjugate's domain: residuals, points between them, and zero."""
     lengths = (1.0, 0.1, -3.0, 30.0)
     found = [case.at(length * case.scores + case.direction)[1] for length in lengths]
@@ -20,7 +20,7 @@ def _dual_points(case: LossCase) -> list[np.ndarray]:
     return [*found, *between, np.zeros_like(case.scores)]
 
 
-def _inner_product(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+def _compute_inner_product(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
     """Return the inner product of two arrays, and the size of its rounding errors."""
     return float(np.sum(a * b)), 1e-10 * (1.0 + float(np.sum(np.abs(a * b))))
 
@@ -28,12 +28,12 @@ def _inner_product(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
 def _check_fenchel_young(case: LossCase) -> None:
     loss, target, weight = case.loss, case.target, case.weight
     outside = weight[:, None] * case.direction
-    for theta in [*_dual_points(case), outside, outside - outside.mean(axis=1, keepdims=True)]:
+    for theta in [*_find_dual_points(case), outside, outside - outside.mean(axis=1, keepdims=True)]:
         conjugate = case.call(loss.conjugate, theta, target, weight, name="conjugate")
         case.require(type(conjugate) is float, "values are Python floats", "conjugate is not")
         for length in (0.0, 0.3, 1.0, -1.0, 1e2, -1e2, 1e4, -1e4):
             for scores in (case.scores, case.direction, theta / weight[:, None]):
-                product, rounding = _inner_product(length * scores, theta)
+                product, rounding = _compute_inner_product(length * scores, theta)
                 least = product - case.at(length * scores)[0] - rounding
                 promise = "loss(scores) + conjugate(theta) >= <scores, theta>"
                 case.at_most(least, conjugate, promise)
@@ -44,7 +44,7 @@ def _check_conjugate_of_residuals(case: LossCase) -> None:
     for length in (0.0, 0.3, 1.0, -1.0, 30.0):
         scores = length * case.scores
         value, theta = case.at(scores)
-        product, rounding = _inner_product(scores, theta)
+        product, rounding = _compute_inner_product(scores, theta)
         conjugate = loss.conjugate(theta, target, case.weight)
         promise = "loss(scores) + conjugate(residual) = <scores, residual>"
         case.close(value + conjugate, product, promise, atol=rounding + 1e-9 * abs(value))
@@ -53,7 +53,7 @@ def _check_conjugate_of_residuals(case: LossCase) -> None:
 def _check_prox(case: LossCase) -> None:
     """Check that the prox is a subgradient at known scores, and better than other points."""
     loss, target, weight = case.loss, case.target, case.weight
-    points, start = _dual_points(case), 1.5 * weight[:, None] * case.direction
+    points, start = _find_dual_points(case), 1.5 * weight[:, None] * case.direction
     for factor in (0.05, 1.0, 20.0):
         step = factor * float(weight.mean())
         prox = partial(loss.prox_conjugate, step=step, target=target, weight=weight)
@@ -61,22 +61,24 @@ def _check_prox(case: LossCase) -> None:
         promise = "prox_conjugate returns a point of the conjugate's domain"
         case.require(math.isfinite(loss.conjugate(phi, target, weight)), promise)
         scores = (start - phi) / step
-        product, rounding = _inner_product(scores, phi)
+        product, rounding = _compute_inner_product(scores, phi)
         total = case.at(scores)[0] + loss.conjugate(phi, target, weight)
         promise = "prox_conjugate returns phi, a subgradient of the loss at (theta - phi) / step"
         case.close(total, product, promise, atol=10.0 * rounding)
-        best = _prox_objective(case, phi, start, step)
+        best = _compute_prox_objective(case, phi, start, step)
         for other in points:
             for part in (1.0, 0.1, 1e-2, 1e-3):
                 move = part * (other - phi)
-                rise = _prox_objective(case, phi + move, start, step) - best
+                rise = _compute_prox_objective(case, phi + move, start, step) - best
                 least = float(np.sum(move * move)) / (2.0 * step)
                 promise = "prox_conjugate minimises conjugate(phi) + |phi - theta|^2 / (2 step)"
                 what = "the rise to another point, at least "
                 case.at_most(least - 1e-10 * (1.0 + abs(best)), rise, promise, what)
 
 
-def _prox_objective(case: LossCase, phi: np.ndarray, theta: np.ndarray, step: float) -> float:
+def _compute_prox_objective(
+    case: LossCase, phi: np.ndarray, theta: np.ndarray, step: float
+) -> float:
     value = case.loss.conjugate(phi, case.target, case.weight)
     return float(value + np.sum((phi - theta) ** 2) / (2.0 * step))
 
@@ -97,7 +99,7 @@ def _check_balance(case: LossCase) -> None:
     residual = case.at(case.scores)[1]
     even = np.asarray(loss.balance(residual, target, weight))
     near = even + 1e-6 * (residual - even)
-    for theta in (residual, near, even, _balanced_point(case), np.zeros_like(even)):
+    for theta in (residual, near, even, _find_balanced_point(case), np.zeros_like(even)):
         found = np.asarray(case.call(loss.balance, theta, target, weight, name="balance"))
         zero = np.zeros(case.n_outputs)
         promise = "balance returns a point that sums to zero in every output"
@@ -109,11 +111,11 @@ def _check_balance(case: LossCase) -> None:
         case.at_most(moved, most + ROUNDING, promise)
 
 
-def _balanced_point(case: LossCase) -> np.ndarray:
+def _find_balanced_point(case: LossCase) -> np.ndarray:
     """Return a point of the domain whose sums are nearly zero, found without ``balance``.
 
-    It is the derivative of the loss at the best intercept; in fact of its Moreau envelope, which is
-    smooth for every loss and has the prox as its derivative.
+    It is the derivative, at the best intercept, of the loss's Moreau envelope. The envelope is
+    smooth for every loss, and its derivative is the prox of the conjugate.
     """
     step = float(case.weight.mean())
 
@@ -141,7 +143,7 @@ def _check_best_constant(case: LossCase) -> None:
     case.close(sums, np.zeros(case.n_outputs), promise, atol=ROUNDING)
     value = case.at(np.zeros_like(case.scores) + np.asarray(constant))[0]
     gap = value + float(loss.conjugate(theta, case.target, case.weight))
-    promise = "best_constant has the least loss, as its dual point shows"
+    promise = "best_constant has the smallest loss, and its dual point proves it"
     case.require(abs(gap) <= 1e-9 * max(abs(value), 1.0), promise, f"a gap of {gap:.3g} is left")
 
 
@@ -149,7 +151,7 @@ def _check_zero_weights_of_duals(case: LossCase) -> None:
     loss, target, weight = case.loss, case.target, case.weight.copy()
     weight[::3] = 0.0
     theta = case.at(case.scores, weight)[1]
-    promise = "rows of weight zero count for nothing"
+    promise = "rows of weight zero have no effect"
     found = loss.conjugate(theta, target, weight)
     case.require(math.isfinite(found), promise, f"the conjugate is {found}")
     away = theta + case.direction * case.weight[:, None]

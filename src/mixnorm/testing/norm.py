@@ -16,9 +16,9 @@ from mixnorm.testing.contract import Contract, differentiate
 _STEP_IN_WEIGHTS = 1e-6
 _ERROR_OF_GRADIENTS = 1e-6
 _RELATIVE_ERROR = 1e-10
-# Errors of a decomposition beside random ones of one rounding per entry.
+# Errors of a decomposition, as a multiple of random errors of one rounding per entry.
 _ROUNDINGS_OF_DECOMPOSITION = 64.0
-# How far a projection may lie outside of its ball, relative to the radius.
+# Distance by which a projection may lie outside its ball, relative to the radius.
 _OUTSIDE = 1e-12
 
 
@@ -41,7 +41,7 @@ class _NormCase(Contract):
         return self.points[1]
 
     def pairs(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return pairs of points, far from one another and near."""
+        """Return pairs of points, both far from each other and near."""
         far = zip(self.points[:-1], self.points[1:], strict=True)
         return [*far, *((point, point + 1e-3 * self.V) for point in self.points)]
 
@@ -53,10 +53,10 @@ class _NormCase(Contract):
 def check_norm(norm: object, *, shape: tuple[int, int] = (6, 4), random_state: int = 0) -> None:
     """Check that a norm keeps the promises of :class:`mixnorm.norms.Norm`.
 
-    The norm is tried on random arrays, and of its abilities those that it has: Hölder's inequality
-    and the points where it is an equality, prox and projection by their optimality conditions and
-    against other points, mirror maps by finite differences and round trips, sums over rows, dtypes,
-    huge and tiny arrays.
+    The check evaluates the norm and the abilities that it has on random arrays. It tests Hölder's
+    inequality and where it is an equality. Prox and projection must meet their optimality
+    conditions and be better than other points. Mirror maps are compared with finite differences,
+    and must be inverse to each other. Dtypes, and huge and tiny arrays, are tested too.
 
     Parameters
     ----------
@@ -107,11 +107,11 @@ def _check_kind(norm: object) -> None:
         )
 
 
-def _inner(first: np.ndarray, second: np.ndarray) -> float:
+def _compute_inner_product(first: np.ndarray, second: np.ndarray) -> float:
     return float(np.sum(first * second))
 
 
-def _operations(case: _NormCase) -> dict[str, Callable[[Any], Any]]:
+def _list_operations(case: _NormCase) -> dict[str, Callable[[Any], Any]]:
     """Return the operations that the norm has, as functions of one array.
 
     Levels are relative to the array, so that results scale with it or do not change.
@@ -125,7 +125,7 @@ def _operations(case: _NormCase) -> dict[str, Callable[[Any], Any]]:
     return {name: function for name, function in scaling.items() if case.has(name)}
 
 
-# --- what every norm promises
+# --- promises of every norm
 
 
 def _check_parameters(case: _NormCase) -> None:
@@ -134,11 +134,11 @@ def _check_parameters(case: _NormCase) -> None:
 
 def _check_inputs_untouched(case: _NormCase) -> None:
     plain = {"value": case.norm.value, "dual": case.norm.dual}
-    for name, function in {**plain, **_operations(case)}.items():
+    for name, function in {**plain, **_list_operations(case)}.items():
         W = case.W.copy()
         first = case.call(function, W, name=name)
         same = np.array_equal(np.asarray(first), np.asarray(function(W)))
-        case.require(same, f"{name} gives the same again when called again")
+        case.require(same, f"{name} returns the same result when called again")
         if name not in plain:
             apart = not np.may_share_memory(np.asarray(first), W)
             case.require(apart, f"{name} returns an array of its own")
@@ -162,8 +162,10 @@ def _check_duality(case: _NormCase) -> None:
     norm = case.norm
     for first, second in case.pairs():
         most = norm.value(first) * norm.dual(second) * (1.0 + _RELATIVE_ERROR)
-        case.at_most(abs(_inner(first, second)), most, "<W, V> is at most value(W) dual(V)")
-    # Where it has a gradient, a norm grows by what its argument aligns with, of dual norm one.
+        case.at_most(
+            abs(_compute_inner_product(first, second)), most, "<W, V> is at most value(W) dual(V)"
+        )
+    # The gradient of a norm has dual norm one, and attains equality in Hölder's inequality.
     slope = differentiate(norm.value, case.W, _STEP_IN_WEIGHTS)
     case.close(
         norm.dual(slope), 1.0, "dual is one at the gradient of the value", atol=_ERROR_OF_GRADIENTS
@@ -174,7 +176,7 @@ def _check_duality(case: _NormCase) -> None:
 
 
 def _check_single_precision(case: _NormCase) -> None:
-    operations = _operations(case)
+    operations = _list_operations(case)
     for name in ("value", "dual"):
         single = getattr(case.norm, name)(case.W.astype(np.float32))
         promise = f"{name} of float32 is a Python float that agrees with float64"
@@ -193,7 +195,7 @@ def _check_scales(case: _NormCase) -> None:
     for dtype, power in ((np.float64, 500), (np.float32, 100)):
         for scale in (2.0**power, 2.0**-power):
             W: Any = case.W.astype(dtype)
-            for name, function in {**plain, **_operations(case)}.items():
+            for name, function in {**plain, **_list_operations(case)}.items():
                 promise = (
                     f"{name} of an array times {scale:.0e} in {np.dtype(dtype)} scales with it"
                 )
@@ -220,7 +222,7 @@ def _check_lmo(case: _NormCase) -> None:
         most = 1.0 + _RELATIVE_ERROR
         case.at_most(norm.value(point), most, "lmo returns a point of the unit ball", "its value ")
         promise = "the inner product of G and lmo(G) is -dual(G)"
-        case.close(_inner(G, point), -norm.dual(G), promise, rtol=_RELATIVE_ERROR)
+        case.close(_compute_inner_product(G, point), -norm.dual(G), promise, rtol=_RELATIVE_ERROR)
     size = norm.value(norm.lmo(np.zeros_like(case.W)))
     case.require(size <= 1.0 + _RELATIVE_ERROR, "lmo returns a point of the unit ball for G = 0")
 
@@ -259,7 +261,7 @@ def _check_prox_at(case: _NormCase, W: np.ndarray, tau: float) -> None:
     size = norm.value(found)
     promise = "prox is optimal: W - prox(W, tau) is tau times a subgradient of the value"
     case.at_most(norm.dual(W - found) / tau, 1.0 + _RELATIVE_ERROR, promise, "dual / tau: ")
-    product, wanted = _inner(W - found, found), tau * size
+    product, wanted = _compute_inner_product(W - found, found), tau * size
     case.close(product, wanted, promise, atol=_RELATIVE_ERROR * tau * norm.value(W))
     reached = tau * size + 0.5 * float(np.sum((found - W) ** 2))
     for other in (W, 0.9 * found, found + 0.1 * case.V, found + 1e-4 * case.W):
@@ -289,7 +291,7 @@ def _check_project_at(case: _NormCase, W: np.ndarray, radius: float) -> None:
     promise = "project again changes nothing"
     case.close(norm.project(found, radius), found, promise, atol=1e-12 * radius)
     promise = "project is optimal: W - project(W, radius) supports the ball there"
-    most, product = radius * norm.dual(W - found), _inner(W - found, found)
+    most, product = radius * norm.dual(W - found), _compute_inner_product(W - found, found)
     allowed = _RELATIVE_ERROR * radius * norm.dual(W)
     case.close(product, most, promise, atol=allowed)
     least = float(np.linalg.norm(W - found)) * (1.0 - _RELATIVE_ERROR)
@@ -315,7 +317,7 @@ def _check_factors(case: _NormCase) -> None:
     left, values, right = (np.asarray(part) for part in norm.prox_factors(case.W, tau))
     promise = "the factors of the prox multiply to it"
     case.close((left * values) @ right, norm.prox(case.W, tau), promise, atol=_RELATIVE_ERROR)
-    case.require(np.all(values > 0.0), "prox_factors returns positive values alone")
+    case.require(np.all(values > 0.0), "prox_factors returns only positive values")
     one = np.eye(len(values))
     promise = "prox_factors returns orthonormal vectors"
     case.close(left.T @ left, one, promise, atol=_RELATIVE_ERROR)
@@ -344,19 +346,19 @@ def _check_half_square(case: _NormCase, name: str, size: Callable[[np.ndarray], 
 def _check_round_trip(case: _NormCase) -> None:
     norm = case.norm
     for point in case.points[:2]:
-        promise = "link and mirror are inverse to one another, but for rounding"
+        promise = "link and mirror are inverse to each other, up to rounding"
         for there, back in ((norm.mirror, norm.link), (norm.link, norm.mirror)):
             image = np.asarray(there(point))
-            allowed = 1e-8 * float(np.max(np.abs(point))) + _rounding_effect(back, image)
+            allowed = 1e-8 * float(np.max(np.abs(point))) + _estimate_rounding(back, image)
             case.close(back(image), point, promise, atol=allowed)
 
 
-def _rounding_effect(function: Callable[[np.ndarray], Any], point: np.ndarray) -> float:
-    """Return what rounding of a point may do to the function there.
+def _estimate_rounding(function: Callable[[np.ndarray], Any], point: np.ndarray) -> float:
+    """Return the effect of rounding a point on the value of a function.
 
-    A map with an inverse may still bring numbers so near together that rounding loses them: where
-    the norm is nearly the trace norm, small singular values of ``mirror`` are far below the
-    rounding of large ones.
+    An invertible map may bring numbers so close together that rounding loses them. If the norm is
+    nearly the trace norm, small singular values of ``mirror`` are far below the rounding errors of
+    large ones.
     """
     size = float(np.finfo(point.dtype).eps) * float(np.max(np.abs(point)))
     noise = np.random.default_rng(0).standard_normal((3, *point.shape))
@@ -369,7 +371,8 @@ def _check_strong_convexity(case: _NormCase) -> None:
     norm, constant = case.norm, case.norm.strong_convexity()
     promise = f"strong_convexity()={constant} is a positive Python float"
     case.require(type(constant) is float and constant > 0.0, promise)
-    # Equal entries, or singular values, of which every other grows: there it is often least.
+    # The bend is often smallest at equal entries or singular values, of which every second one
+    # grows.
     ones, diagonal = np.ones_like(case.W), np.eye(*case.W.shape)
     turns = np.where(np.indices(ones.shape).sum(axis=0) % 2, -0.1, 0.1)
     steps = np.where(np.arange(len(diagonal)) % 2, -0.1, 0.1)[:, None] * diagonal

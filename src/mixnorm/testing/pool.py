@@ -53,25 +53,25 @@ class _PoolCase(Contract):
 def check_pool(
     pool: Any, X: Any, *, n_outputs: int = 3, max_atoms: int = 50, random_state: int = 0
 ) -> None:
-    """Check that a pool keeps the promises the greedy engine and prediction rely on.
+    """Check that a pool keeps the promises that the greedy engine and predictions rely on.
 
-    Scores are compared with the gradients of the columns that the pool hands out, these with what
-    ``evaluate`` returns on the same data, and copies of the pool with the pool itself. What a pool
-    need not have (``cost``, ``describe``; bound to data, ``inputs``, ``price`` and ``shortlist``)
-    is checked too, or the default that stands in for it. Bound to data, a pool that learns from
-    them has an attribute ``pool``, which evaluates its atoms. A pool with a true attribute
-    ``grows`` may offer others of its atoms when some are excluded, or only some inputs wanted.
+    The check compares scores with the gradients of the pool's columns, columns with the result of
+    ``evaluate`` on the same data, and copies of the pool with the pool itself. Optional methods are
+    checked too, or the defaults in their place: ``cost`` and ``describe`` of the pool, and
+    ``inputs``, ``price`` and ``shortlist`` of the prepared pool. If a prepared pool has an
+    attribute ``pool``, with what was learned from the data, this pool evaluates the atoms. If
+    ``grows`` is true, the pool may offer other atoms when some are excluded or inputs are limited.
 
     Parameters
     ----------
     pool : pool
         The pool to check, not yet bound to data.
     X : array or sparse matrix of shape (n_samples, n_features)
-        Data to bind it to; some tens of rows are enough.
+        Data to bind it to; a few dozen rows are enough.
     n_outputs : int, default=3
         Number of outputs of the random residual.
     max_atoms : int, default=50
-        Most atoms to look at, best first.
+        Largest number of atoms to check, the best first.
     random_state : int, default=0
         Seed of the residual and the weights.
 
@@ -89,11 +89,11 @@ def check_pool(
     pool, rng = as_pool(pool), np.random.default_rng(random_state)
     weight = rng.uniform(0.5, 2.0, size=X.shape[0])
     weight /= weight.sum()
-    # As at the optimum over the intercept: constant columns then have no gradient.
+    # The residual sums to zero as at the best intercept, so that constant columns have no gradient.
     residual = rng.standard_normal((X.shape[0], n_outputs)) * weight[:, None]
     residual -= residual.mean(axis=0)
     arrays = follow(weight, X, working_dtype(X)), follow(residual, X, working_dtype(X))
-    before = _snapshot(X)
+    before = _copy_data(X)
     for scale in ("std", "max", False):
         for fit_intercept in (True, False):
             options = {"scale": scale, "fit_intercept": fit_intercept, "random_state": random_state}
@@ -113,20 +113,20 @@ def check_pool(
             _check_evaluation(case, prepared)
     _check_silent_rows(case)
     _check_strangers(case)
-    case.require(np.array_equal(before, _snapshot(X)), "the data are left as they were")
+    case.require(np.array_equal(before, _copy_data(X)), "the data are not changed")
 
 
-def _rounding_error(case: _PoolCase, values: np.ndarray) -> float:
-    """Return how far columns that are sums may differ: in proportion to the largest term."""
+def _estimate_rounding(case: _PoolCase, values: np.ndarray) -> float:
+    """Return the allowed difference of columns that are sums, relative to the largest term."""
     return 8.0 * case.eps() * float(np.max(np.abs(values), initial=0.0))
 
 
-def _dense(X: Any) -> np.ndarray:
+def _as_dense(X: Any) -> np.ndarray:
     return to_numpy(to_dense(X))
 
 
-def _snapshot(X: object) -> np.ndarray:
-    return np.array(_dense(X))
+def _copy_data(X: object) -> np.ndarray:
+    return np.array(_as_dense(X))
 
 
 def _check_scores(case: _PoolCase, prepared: PreparedPool, rule: str) -> None:
@@ -155,10 +155,12 @@ def _check_score(
     case.close(score, wanted, promise, atol=atol)
 
 
-def _same(case: _PoolCase, first: list[tuple[Any, float]], second: list[tuple[Any, float]]) -> bool:
-    """Tell whether two lists have the same atoms, with scores that are equal up to rounding.
+def _is_same(
+    case: _PoolCase, first: list[tuple[Any, float]], second: list[tuple[Any, float]]
+) -> bool:
+    """Return whether two lists have the same atoms, and scores that are equal up to rounding.
 
-    Products of more rows may be summed in another order.
+    Products of more rows may be summed in a different order.
     """
     if [atom for atom, _ in first] != [atom for atom, _ in second]:
         return False
@@ -172,7 +174,7 @@ def _check_exclusion(case: _PoolCase, prepared: PreparedPool, rule: str) -> None
         return
     promise = "top(m=1) is the first of top(m)"
     best = prepared.top(case.residual, rule, 1, frozenset())
-    case.require(_same(case, best, ranked[:1]), promise, f"got {best}, not {ranked[:1]}")
+    case.require(_is_same(case, best, ranked[:1]), promise, f"got {best}, not {ranked[:1]}")
     excluded = frozenset(atom for atom, _ in ranked[::2])
     left = prepared.top(case.residual, rule, case.max_atoms, excluded)
     offered = [atom for atom, _ in left]
@@ -191,7 +193,7 @@ def _check_shortlist(case: _PoolCase, prepared: PreparedPool, rule: str) -> None
     case.require(len(set(atoms)) == len(atoms), "atoms of a shortlist differ")
     best = prepared.top(case.residual, rule, 1, frozenset())
     promise = "a shortlist begins with the best atom"
-    case.require(_same(case, listed[:1], best), promise, f"got {listed[:1]}, not {best}")
+    case.require(_is_same(case, listed[:1], best), promise, f"got {listed[:1]}, not {best}")
     for atom, score in listed:
         _check_score(case, prepared, rule, atom, score)
     left = prepared.shortlist(case.residual, rule, 8, frozenset(atoms))
@@ -216,7 +218,7 @@ def _check_inputs(case: _PoolCase, prepared: PreparedPool, rule: str) -> None:
         fitting = {atom for atom, _ in ranked if case.read(atom) <= inputs}
         offered = {atom for atom, _ in found}
         missed = set() if case.pool.grows else fitting - offered
-        # Scores may round otherwise here, so that the last of a full list may be another.
+        # Scores may be rounded differently here, so the last atom of a full list may differ.
         promise = "with inputs, top offers all atoms that read only these columns"
         case.require(not missed or len(offered) == case.max_atoms, promise, f"not {missed}")
     case.require(not case.top(prepared, rule, inputs=frozenset()), "every atom reads a column")
@@ -236,7 +238,7 @@ def _check_prices(case: _PoolCase, prepared: PreparedPool, rule: str) -> None:
     promise = f"with budget={budget:g}, top offers no atom that costs more"
     case.require(all(price <= budget for price in found.values()), promise, f"got {found}")
     missed = [atom for atom, _ in ranked if prepared.price(atom) <= budget and atom not in found]
-    case.require(not missed, "with a budget, top offers what costs no more", f"not {missed}")
+    case.require(not missed, "with a budget, top offers all atoms within it", f"not {missed}")
 
 
 def _check_count(case: _PoolCase, prepared: PreparedPool) -> None:
@@ -261,17 +263,19 @@ def _check_columns(case: _PoolCase, prepared: PreparedPool) -> None:
         scale = to_numpy(prepared.scale(atom))
         case.require(scale.shape == (block.shape[0],), "scale has one entry per column")
         case.require(np.all(np.isfinite(scale) & (scale > 0.0)), "scales are positive")
-        values = _dense(case.pool.evaluate(case.X, [atom])) / scale[None, :]
+        values = _as_dense(case.pool.evaluate(case.X, [atom])) / scale[None, :]
         promise = f"evaluate on the training data, divided by scale, equals columns({atom!r})"
         rtol = 8.0 * case.eps()
-        atol = _rounding_error(case, values) + 1e-300
+        atol = _estimate_rounding(case, values) + 1e-300
         case.close(to_numpy(block).T, values, promise, rtol=rtol, atol=atol)
     if not atoms:
         return
-    together = _dense(case.pool.evaluate(case.X, atoms))
-    apart = np.concatenate([_dense(case.pool.evaluate(case.X, [atom])) for atom in atoms], axis=1)
+    together = _as_dense(case.pool.evaluate(case.X, atoms))
+    apart = np.concatenate(
+        [_as_dense(case.pool.evaluate(case.X, [atom])) for atom in atoms], axis=1
+    )
     promise = "evaluate puts the columns of several atoms side by side"
-    case.close(together, apart, promise, atol=_rounding_error(case, apart))
+    case.close(together, apart, promise, atol=_estimate_rounding(case, apart))
     labels = case.pool.labels(atoms)
     case.require(len(labels) == len(atoms), "labels names every atom", f"got {labels}")
 
@@ -284,9 +288,9 @@ def _check_evaluation(case: _PoolCase, prepared: PreparedPool) -> None:
         return
     values = pool.evaluate(X, atoms)
     rows = slice(0, X.shape[0] // 2)
-    part, dense = _dense(pool.evaluate(X[rows, :], atoms)), _dense(values)
-    promise = "evaluate looks at each row by itself"
-    case.close(part, dense[rows], promise, atol=_rounding_error(case, dense))
+    part, dense = _as_dense(pool.evaluate(X[rows, :], atoms)), _as_dense(values)
+    promise = "evaluate depends on each row alone"
+    case.close(part, dense[rows], promise, atol=_estimate_rounding(case, dense))
     cost = pool.total_cost(atoms, X.shape[1], 3)
     good = all(type(count) is int and count >= 0 for count in cost)
     case.require(good, "total_cost counts operations", f"got {cost!r}")
@@ -316,10 +320,10 @@ def _check_silent_rows(case: _PoolCase) -> None:
 
 def _check_copies(case: _PoolCase, prepared: PreparedPool) -> None:
     wanted, again = case.top(prepared), case.top(prepared)
-    case.require(_same(case, again, wanted), "top gives the same again when called again")
+    case.require(_is_same(case, again, wanted), "top returns the same result when called again")
     for pool in (case.pool, *Contract(case.pool.given).copies()):
         case.require(
-            _same(case, case.top(case.prepare(pool)), wanted),
+            _is_same(case, case.top(case.prepare(pool)), wanted),
             "preparing it again, or a copy, gives the same atoms",
         )
 
@@ -368,15 +372,15 @@ def _check_words(case: _PoolCase, atom: Any, names: list[str]) -> None:
 def _check_reads(case: _PoolCase, atom: Any, read: set[int]) -> None:
     """Check that an atom stays the same if the rows of all other columns are reversed."""
     others = [column for column in range(case.X.shape[1]) if column not in read]
-    changed = _snapshot(case.X)
+    changed = _copy_data(case.X)
     changed[:, others] = changed[::-1][:, others]
     if is_sparse(case.X):
         other: Any = type(case.X)(changed)
     else:
         other = namespace(case.X).asarray(changed, device=device_of(case.X))
-    found, wanted = (_dense(case.pool.evaluate(X, [atom])) for X in (other, case.X))
+    found, wanted = (_as_dense(case.pool.evaluate(X, [atom])) for X in (other, case.X))
     promise = f"atom {atom!r} reads no columns but those of feature_indices"
-    case.close(found, wanted, promise, atol=_rounding_error(case, wanted))
+    case.close(found, wanted, promise, atol=_estimate_rounding(case, wanted))
 
 
 def _check_strangers(case: _PoolCase) -> None:

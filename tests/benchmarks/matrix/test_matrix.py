@@ -13,11 +13,19 @@ from rich.console import Console
 pytest.importorskip("resource", reason="CPU limits need a POSIX system")
 
 from benchmarks.matrix import data, gap, processes, report
-from benchmarks.matrix.child import OURS, OURS_SEARCH, solvers
+from benchmarks.matrix.child import OURS, OURS_SEARCH, list_solvers
 from benchmarks.matrix.classes import PEERS as CLASS_PEERS
 from benchmarks.matrix.classes import TRACE_PEERS
 from benchmarks.matrix.data import Place
-from benchmarks.matrix.methods import CALLS, SIZE, Model, Solver, compute_gaps, loosest, search
+from benchmarks.matrix.methods import (
+    CALLS,
+    SIZE,
+    Model,
+    Solver,
+    compute_gaps,
+    search,
+    search_tolerance,
+)
 from benchmarks.matrix.ours import Search
 from benchmarks.matrix.tasks import PEERS as TASK_PEERS
 
@@ -28,7 +36,7 @@ def problem(loss="squared", norm="l2,1", intercept=True):
     Y = X[:, :2] @ rng.standard_normal((2, 3)) + rng.standard_normal((30, 3)) + 1
     target = Y if loss == "squared" else Y.argmax(axis=1)
     made = gap.Problem(X, target, loss, norm, np.ones(1), 1e-6, intercept)
-    return replace(made, alphas=np.array([0.2 * gap.alpha_max(made)]))
+    return replace(made, alphas=np.array([0.2 * gap.compute_alpha_max(made)]))
 
 
 @dataclass(frozen=True)
@@ -57,17 +65,17 @@ class TestGap:
     @pytest.mark.parametrize("intercept", [True, False])
     def test_zero_is_optimal_from_alpha_max_on(self, loss, norm, intercept):
         made = problem(loss, norm, intercept)
-        largest, zero = gap.alpha_max(made), np.zeros((5, 3))
-        at_zero = gap.value(made, zero, largest * (1 + 1e-12))
+        largest, zero = gap.compute_alpha_max(made), np.zeros((5, 3))
+        at_zero = gap.compute_value(made, zero, largest * (1 + 1e-12))
         assert at_zero.gap == pytest.approx(0, abs=1e-12)
-        below = gap.value(made, zero, 0.9 * largest)
+        below = gap.compute_value(made, zero, 0.9 * largest)
         assert below.relative == below.gap / below.objective > 1e-4
 
     def test_reaches_zero_at_the_solution(self):
         made = problem()
         inputs = Descent().convert(made)
         W = Descent().solve(inputs, made, 1e-3)
-        found = gap.value(made, W, made.alphas[0])
+        found = gap.compute_value(made, W, made.alphas[0])
         assert abs(found.relative) < 1e-12
 
     @pytest.mark.parametrize("loss", ["squared", "multinomial"])
@@ -75,7 +83,7 @@ class TestGap:
     def test_bounds_the_distance(self, loss, norm):
         made, rng = problem(loss, norm), np.random.default_rng(1)
         values = [
-            gap.value(made, scale * rng.standard_normal((5, 3)), made.alphas[0])
+            gap.compute_value(made, scale * rng.standard_normal((5, 3)), made.alphas[0])
             for scale in (0, 0.01, 0.1, 0.3, 1) * 5
         ]
         highest_bound = max(each.objective - each.gap for each in values)
@@ -85,27 +93,27 @@ class TestGap:
     def test_dual_norm(self, name):
         rng = np.random.default_rng(0)
         W, V = rng.standard_normal((2, 6, 4))
-        assert np.sum(W * V) <= gap.norm(W, name) * gap.dual_norm(V, name)
+        assert np.sum(W * V) <= gap.compute_norm(W, name) * gap.compute_dual_norm(V, name)
 
     def test_intercepts_of_classes_are_the_best(self):
         made = problem("multinomial")
         scores = made.X @ np.random.default_rng(2).standard_normal((5, 3))
-        _, residual = gap._loss(made, scores)
+        _, residual = gap._compute_loss(made, scores)
         assert np.abs(residual.sum(axis=0)).max() < 1e-12
 
 
 class TestTolerance:
     def test_the_loosest_that_will_do(self):
         solver = Descent(tuple(1 / steps for steps in (1, 4, 16, 64, 256, 1024)))
-        *_, found = loosest(solver, problem())
+        *_, found = search_tolerance(solver, problem())
         assert found["relative_gap"] <= 1e-6
         looser = solver.grid[solver.grid.index(found["tol"]) - 1]
         made = problem()
         W = solver.solve(solver.convert(made), made, looser)
-        assert gap.value(made, W, made.alphas[0]).relative > 1e-6
+        assert gap.compute_value(made, W, made.alphas[0]).relative > 1e-6
 
     def test_the_tightest_where_none_will_do(self):
-        *_, found = loosest(Descent((1.0, 0.5)), problem())
+        *_, found = search_tolerance(Descent((1.0, 0.5)), problem())
         assert found["tol"] == 0.5
         assert found["relative_gap"] > 1e-6
 
@@ -113,7 +121,7 @@ class TestTolerance:
         made = problem("multinomial", "trace")
         zero, alpha = np.zeros((5, 3)), float(made.alphas[0])
         found = compute_gaps(made, [Model(alpha, zero), Model(10 * alpha, zero)])
-        assert found["relative_gap"] == gap.value(made, zero, alpha).relative
+        assert found["relative_gap"] == gap.compute_value(made, zero, alpha).relative
         assert (found["models"], found["rank"], found["features"]) == (2, 0, 0)
 
 
@@ -147,31 +155,31 @@ class TestPeers:
 
 class TestData:
     def test_multitask(self):
-        X, Y = data.multitask(0.9, n=400, d=60, tasks=3)
+        X, Y = data.draw_multitask(0.9, n=400, d=60, tasks=3)
         assert (X.shape, Y.shape) == ((400, 60), (400, 3))
         assert np.abs(X.mean(axis=0)).max() < 1e-12
         neighbours = np.mean([np.corrcoef(X[:, j], X[:, j + 1])[0, 1] for j in range(59)])
         assert neighbours == pytest.approx(0.9, abs=0.02)
 
     def test_low_rank(self):
-        X, Y = data.low_rank(n=500, d=20, tasks=8, rank=2)
+        X, Y = data.draw_low_rank(n=500, d=20, tasks=8, rank=2)
         coefficients = np.linalg.lstsq(X, Y, rcond=None)[0]
         sizes = np.linalg.svd(coefficients, compute_uv=False)
         assert sizes[1] > 2 * sizes[2]
 
     def test_every_problem_has_our_solver_and_names_its_peers(self):
-        found = data.places(("multitask", "multiclass", "trace"))
+        found = data.list_places(("multitask", "multiclass", "trace"))
         assert len(found) == len({place.key for place in found}) == 4 + 8 + 2
-        assert all(next(iter(solvers(place))) == OURS for place in found)
-        found = solvers(Place("multiclass", "isolet", "linf,1"))
+        assert all(next(iter(list_solvers(place))) == OURS for place in found)
+        found = list_solvers(Place("multiclass", "isolet", "linf,1"))
         assert list(found) == [OURS, OURS_SEARCH, "spams-path", "spams-search"]
 
     @pytest.mark.parametrize("part", ["multitask", "multiclass", "trace"])
     def test_ratios_are_between_solvers_that_do_the_same_work(self, part):
-        for place in data.places((part,)):
-            known = solvers(place)
+        for place in data.list_places((part,)):
+            known = list_solvers(place)
             for name, solver in known.items():
-                ours = known[report.our_method(place, name)]
+                ours = known[report.name_our_method(place, name)]
                 assert ours.ours
                 assert ours.work == solver.work
 
@@ -210,7 +218,7 @@ class TestSearch:
         X = rng.standard_normal((200, 60))
         y = np.argmax(X[:, :3] + 0.5 * rng.standard_normal((200, 3)), axis=1)
         made = gap.Problem(X, y, "multinomial", "l2,1", np.ones(1), 1e-3, True)
-        made = replace(made, alphas=np.array([gap.alpha_max(made)]))
+        made = replace(made, alphas=np.array([gap.compute_alpha_max(made)]))
         (model,) = Search().models(Search().solve((X, y), made, 1e-3), made)
         assert np.count_nonzero(np.any(model.W != 0, axis=1)) == SIZE
         assert compute_gaps(made, [model])["relative_gap"] <= 1e-3
@@ -227,7 +235,7 @@ class TestProcess:
 
     def test_tunes_then_times(self, folder):
         place = Place("multitask", "independent-0.1", "l2,1")
-        solver = solvers(place)["sklearn"]
+        solver = list_solvers(place)["sklearn"]
         found = processes.measure(place, "sklearn", solver, sys.executable, folder, 60)
         assert found["status"] == "ok", found.get("message")
         assert found["relative_gap"] <= found["asked"] == 1e-6
@@ -237,7 +245,7 @@ class TestProcess:
         place = Place("multitask", "independent-0.1", "l2,1")
         (folder / "X.npy").unlink()
         found = processes.measure(
-            place, "sklearn", solvers(place)["sklearn"], sys.executable, folder, 60
+            place, "sklearn", list_solvers(place)["sklearn"], sys.executable, folder, 60
         )
         assert found["status"] == "failed"
         assert "X.npy" in found["message"]
@@ -246,10 +254,10 @@ class TestProcess:
         python = tmp_path / "python"
         python.touch()
         given = {"celer": python, "adelie": tmp_path / "missing", "lightning": tmp_path / "no"}
-        found = processes.interpreters(given, create=False)
+        found = processes.find_interpreters(given, create=False)
         assert found == {"": sys.executable, "celer": str(python)}
-        assert processes.importable(sys.executable, "sklearn.linear_model")
-        assert not processes.importable(sys.executable, "no_such_library")
+        assert processes.is_importable(sys.executable, "sklearn.linear_model")
+        assert not processes.is_importable(sys.executable, "no_such_library")
 
 
 def record(seconds=1.0, **more):
@@ -261,7 +269,7 @@ def record(seconds=1.0, **more):
 
 class TestBar:
     def passed(self, found, name, truth=()):
-        (check,) = [c for c in report.checks(found, truth) if c.name == name]
+        (check,) = [c for c in report.check_bar(found, truth) if c.name == name]
         return check.passed
 
     def test_best_of_all(self):
@@ -329,7 +337,7 @@ def test_command_line_reports_what_is_stored(tmp_path):
 
     console = Console(width=200, record=True, file=io.StringIO())
     records = {key.rsplit("/", 1)[1]: each for key, each in found.items()}
-    console.print(report.problem_table(Place("multitask", "independent-0.1", "l2,1"), records))
+    console.print(report.make_problem_table(Place("multitask", "independent-0.1", "l2,1"), records))
     text = console.export_text()
     assert "not installed" in text
     assert "2.50" in text

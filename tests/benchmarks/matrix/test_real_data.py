@@ -18,15 +18,15 @@ def made(n_tasks=6, rows=30, noise=0.3, *, alike=True):
     common = rng.standard_normal((8, 1))
     W = common + (0.1 if alike else 3.0) * rng.standard_normal((8, n_tasks))
     y = np.sum(X * W[:, task].T, axis=1) + noise * rng.standard_normal(len(task)) + task
-    return real_data.by_task(X, y, task, real_data.quarter_of_each(task, 0))
+    return real_data.split_by_task(X, y, task, real_data.draw_quarters(task, 0))
 
 
 class TestSplits:
     def test_a_quarter_of_every_task(self):
         task = np.repeat([3, 5, 9], [40, 20, 8])
-        mask = real_data.quarter_of_each(task, 1)
+        mask = real_data.draw_quarters(task, 1)
         assert [mask[task == name].sum() for name in (3, 5, 9)] == [10, 5, 2]
-        assert not np.array_equal(mask, real_data.quarter_of_each(task, 2))
+        assert not np.array_equal(mask, real_data.draw_quarters(task, 2))
 
     def test_standardised_by_the_training_rows(self):
         tasks = made()
@@ -44,7 +44,7 @@ class TestSplits:
     def test_several_outputs_are_brought_to_one_unit(self):
         rng = np.random.default_rng(0)
         Y = rng.standard_normal((50, 3)) * [1, 100, 1e-3]
-        tasks = real_data.several_outputs(rng.standard_normal((50, 4)), Y, np.arange(50) < 20)
+        tasks = real_data.split_outputs(rng.standard_normal((50, 4)), Y, np.arange(50) < 20)
         assert tasks.shared
         assert [y.std() for _, y in tasks.train] == pytest.approx([1, 1, 1])
 
@@ -73,7 +73,7 @@ class TestMethods:
         rng = np.random.default_rng(0)
         X = rng.standard_normal((60, 5))
         Y = X[:, :2] @ rng.standard_normal((2, 3)) + 0.1 * rng.standard_normal((60, 3))
-        tasks = real_data.several_outputs(X, Y, np.arange(60) < 20)
+        tasks = real_data.split_outputs(X, Y, np.arange(60) < 20)
         found, _ = real_data.METHODS[name](tasks)
         assert [len(own) for own in found] == [20, 20, 20]
 
@@ -101,7 +101,7 @@ def results(**within):
 
 def test_checks():
     found = results(l21=27.0, trace=25.0, independent_ridge=24.0, pooled_ridge=26.0)
-    passed = {(c.name, c.asked): c.passed for c in real_data.checks(found)}
+    passed = {(c.name, c.asked): c.passed for c in real_data.check_bar(found)}
     assert passed == {
         ("school, l2,1", "above independent ridge"): True,
         ("school, l2,1", "above pooled ridge"): True,
@@ -109,13 +109,13 @@ def test_checks():
         ("school, trace", "above independent ridge"): True,
         ("school, trace", "above pooled ridge"): False,
     }
-    assert not list(real_data.checks({}))
+    assert not list(real_data.check_bar({}))
 
 
 def test_table():
     console = Console(width=200, record=True, file=io.StringIO())
-    (table,) = real_data.tables(results(l21=27.0, pooled_ridge=26.0))
+    (table,) = real_data.make_tables(results(l21=27.0, pooled_ridge=26.0))
     console.print(table)
     assert "27.0 ± 0.0" in console.export_text()
-    assert real_data.mean_and_error(np.array([1.0, 3.0])) == "2.0 ± 1.0"
-    assert real_data.mean_and_error(np.array([1.0])) == "1.0"
+    assert real_data.format_mean(np.array([1.0, 3.0])) == "2.0 ± 1.0"
+    assert real_data.format_mean(np.array([1.0])) == "1.0"

@@ -26,10 +26,10 @@ from benchmarks.online.learners import (
     Outcome,
     River,
     Sklearn,
-    bits,
-    entries,
+    count_bits,
+    list_entries,
 )
-from benchmarks.online.report import checks, tables
+from benchmarks.online.report import check_bar, make_tables
 
 
 def record(rate=1000.0, mistakes=10, *, rows=100, batched=False, **more):
@@ -76,7 +76,7 @@ class Counted(Learner):
 class TestStream:
     def test_order_and_labels(self, monkeypatch):
         X, y = np.arange(24).reshape(6, 2, 2), np.array([3, 3, 5, 5, 9, 9], dtype=np.uint8)
-        monkeypatch.setattr(data, "parts", lambda name: (X, y, None, None))
+        monkeypatch.setattr(data, "load_parts", lambda name: (X, y, None, None))
         found = data.load("any")
         order = np.random.default_rng(0).permutation(6)
         np.testing.assert_array_equal(found.X, X.reshape(6, 4)[order])
@@ -87,15 +87,15 @@ class TestStream:
 
     def test_sparse_stays_sparse(self, monkeypatch):
         X = sparse.random(20, 5, density=0.3, format="csr", random_state=0)
-        monkeypatch.setattr(data, "parts", lambda name: (X, np.arange(20), None, None))
+        monkeypatch.setattr(data, "load_parts", lambda name: (X, np.arange(20), None, None))
         found = data.load("any")
         assert sparse.issparse(found.X)
         np.testing.assert_allclose(found.X.toarray(), X.toarray()[found.y], rtol=1e-6)
 
     def test_entries(self):
         rows = Stream(np.array([[0, 2], [0, 0]], dtype=np.float32), np.array([0, 1]))
-        assert list(entries(rows)) == [[(1, 2.0)], []]
-        assert list(entries(rows, zeros=True)) == [[(0, 0.0), (1, 2.0)], [(0, 0.0), (1, 0.0)]]
+        assert list(list_entries(rows)) == [[(1, 2.0)], []]
+        assert list(list_entries(rows, zeros=True)) == [[(0, 0.0), (1, 2.0)], [(0, 0.0), (1, 0.0)]]
 
 
 class TestLearners:
@@ -151,7 +151,9 @@ class TestLearners:
 
     def test_vowpal_wabbit_has_a_place_for_every_weight(self):
         def needed(features, classes):
-            return bits(Stream(np.empty((1, features), dtype=np.float32), np.array([classes - 1])))
+            return count_bits(
+                Stream(np.empty((1, features), dtype=np.float32), np.array([classes - 1]))
+            )
 
         assert needed(6, 3) == 18
         assert needed(12163, 52) == 24
@@ -186,7 +188,7 @@ class TestLearners:
 class TestChild:
     def test_second_pass_counts(self):
         calls = []
-        found = child.passes(Counted(), calls)
+        found = child.time_passes(Counted(), calls)
         assert calls == [None, 40]
         assert (found["seconds"], found["rate"], found["mistakes"]) == (2.0, 20.0, 4)
         assert 3.0 <= found["extra_seconds"] < 4.0
@@ -195,10 +197,10 @@ class TestChild:
     def test_passes_must_agree(self, monkeypatch):
         monkeypatch.setattr(Counted, "learn", lambda self, calls, rows: Outcome(40, rows, 1.0))
         with pytest.raises(RuntimeError, match="None mistakes in the first pass, 40 in a later"):
-            child.passes(Counted(), [])
+            child.time_passes(Counted(), [])
 
     def test_tuned_to_the_fewest_mistakes(self, stream):
-        learner, found = child.tuned(METHODS["mirror-tuned"], stream)
+        learner, found = child.tune(METHODS["mirror-tuned"], stream)
         best = min(found["counts"])
         assert len(found["counts"]) == len(set(map(str, METHODS["mirror-tuned"].grid)))
         assert best < max(found["counts"])
@@ -208,22 +210,22 @@ class TestChild:
     def test_no_mistakes_to_choose_by(self, stream, monkeypatch):
         monkeypatch.setattr(Ours, "mistakes", lambda self, inputs, batch: None)
         with pytest.raises(RuntimeError, match="counts no mistakes"):
-            child.tuned(METHODS["mirror-tuned"], stream)
+            child.tune(METHODS["mirror-tuned"], stream)
 
     def test_source_depends_on_the_code_alone(self, tmp_path, monkeypatch):
         monkeypatch.setattr(mixnorm, "__file__", str(tmp_path / "__init__.py"))
         (tmp_path / "__init__.py").write_bytes(b"one = 1\n")
         (tmp_path / "room").mkdir()
         (tmp_path / "room" / "part.py").write_bytes(b"two = 2\n")
-        found = child.source()
+        found = child.hash_source()
         assert found == hashlib.sha256(b"one = 1\ntwo = 2\n").hexdigest()[:12]
         (tmp_path / "notes.txt").write_bytes(b"three")
-        assert child.source() == found
+        assert child.hash_source() == found
         (tmp_path / "room" / "part.py").write_bytes(b"two = 3\n")
-        assert child.source() != found
+        assert child.hash_source() != found
 
     def test_short_passes_are_repeated(self, stream):
-        found = child.passes(METHODS["sklearn-perceptron"], stream)
+        found = child.time_passes(METHODS["sklearn-perceptron"], stream)
         assert len(found["later_seconds"]) == 5
         assert found["batched"]
         assert found["mistakes"] == METHODS["sklearn-perceptron"].mistakes(stream)
@@ -231,13 +233,13 @@ class TestChild:
     def test_single_rows(self, stream, monkeypatch):
         monkeypatch.setattr(child, "LEARNED", 40)
         monkeypatch.setattr(child, "FITTED", 20)
-        found = child.one_by_one(METHODS["group"], stream)
+        found = child.time_single_rows(METHODS["group"], stream)
         assert 0 < found["learn_one_seconds"] < found["partial_fit_seconds"]
 
 
 class TestReport:
     def passed(self):
-        return {(c.group, c.name, c.asked.split()[-1]): c.passed for c in checks(FOUND)}
+        return {(c.group, c.name, c.asked.split()[-1]): c.passed for c in check_bar(FOUND)}
 
     def test_speed(self):
         found = self.passed()
@@ -269,7 +271,7 @@ class TestReport:
 
     def test_tables(self):
         console = Console(width=200, record=True, file=io.StringIO())
-        for table in tables(FOUND):
+        for table in make_tables(FOUND):
             console.print(table)
         text = console.export_text()
         assert "400,000" in text
@@ -316,14 +318,14 @@ class TestCommand:
         assert main(self.options(path, "--no-runs")) == 0
 
     @pytest.mark.parametrize(("other", "told"), [("a", False), ("b", True)])
-    def test_changes_in_between_are_told(self, tmp_path, capsys, other, told):
+    def test_changes_in_between_are_reported(self, tmp_path, capsys, other, told):
         from benchmarks.__main__ import main
 
         path, both = tmp_path / "online.json", (record(source="a"), record(source=other))
         found = dict(zip(("mnist/group", "mnist/mirror"), both, strict=True))
         path.write_text(json.dumps({"format": 1, "online": found}))
         assert main(self.options(path, "--no-runs")) == 0
-        assert ("not of one version" in capsys.readouterr().out) == told
+        assert ("different versions of mixnorm" in capsys.readouterr().out) == told
 
     def test_what_is_not_installed_is_left_out(self, tmp_path, monkeypatch, capsys):
         from benchmarks.__main__ import main

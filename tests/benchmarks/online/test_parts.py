@@ -13,7 +13,7 @@ from rich.console import Console
 
 pytest.importorskip("resource", reason="CPU seconds need a POSIX system")
 
-from benchmarks.harness.jobs import ROOT, Store, unpacked
+from benchmarks.harness.jobs import ROOT, Store, unpack_commit
 from benchmarks.online import bar, child, parts, raw_tables, units
 from benchmarks.online.data import Stream
 from benchmarks.online.learners import Learner, Outcome, River
@@ -55,7 +55,7 @@ class TestTables:
         assert set(y) == set(range(classes))
 
     def test_orders(self):
-        few, many = raw_tables.permutations(999), raw_tables.permutations(1000)
+        few, many = raw_tables.draw_orders(999), raw_tables.draw_orders(1000)
         assert (len(few), len(many)) == (5, 1)
         assert len({tuple(order) for order in few}) == 5
         np.testing.assert_array_equal(few[0], np.random.default_rng(0).permutation(999))
@@ -64,7 +64,7 @@ class TestTables:
         from mixnorm import MirrorDescentClassifier
 
         found, (X, y) = raw_tables.measure("wine", "mirror"), raw_tables.load("wine")
-        orders = raw_tables.permutations(len(y))
+        orders = raw_tables.draw_orders(len(y))
         models = [MirrorDescentClassifier().partial_fit(X[order], y[order]) for order in orders]
         assert found["counts"] == [model.mistakes_ for model in models]
         assert found["mistakes"] == np.mean(found["counts"])
@@ -84,7 +84,7 @@ class TestTables:
         monkeypatch.setattr(Threshold, "learn", lambda self, inputs, rows: outcome)
         stream = Stream(np.zeros((4, 1)), np.zeros(4, dtype=int))
         with pytest.raises(RuntimeError, match="of 4 rows"):
-            raw_tables.mistakes(Threshold(), [stream], [stream])
+            raw_tables.count_mistakes(Threshold(), [stream], [stream])
 
     def test_river_standardises(self):
         pytest.importorskip("river")
@@ -101,14 +101,14 @@ class TestAffine:
     def test_changed(self):
         X = np.random.default_rng(0).standard_normal((50, 2))
         X[:, 1] = 3.0
-        found = units.changed(X, np.array([-10.0, 10.0]), np.array([1000.0, 2.0]))
+        found = units.change_columns(X, np.array([-10.0, 10.0]), np.array([1000.0, 2.0]))
         deviation = 10 * X[:, 0].std()
         np.testing.assert_allclose(found[:, 0], -10 * X[:, 0] + 1000 * deviation)
         np.testing.assert_allclose(found[:, 1], 30 + 2 * 10)
 
     def test_one_column_at_a_time(self):
         X = np.random.default_rng(0).standard_normal((20, 3))
-        made = dict(units.singles(X))
+        made = dict(units.change_each(X))
         assert len(made) == 3 * len(units.CHANGES)
         for name, other in made.items():
             column = int(name.split(":")[0].split()[1])
@@ -118,7 +118,7 @@ class TestAffine:
 
     def test_all_columns(self):
         X = np.random.default_rng(0).standard_normal((20, 3))
-        made = dict(units.together(X))
+        made = dict(units.change_all(X))
         assert len(made) == len(units.CHANGES) + units.DRAWS
         for other in made.values():
             spread = other.std(axis=0) / X.std(axis=0)
@@ -141,7 +141,7 @@ class TestAffine:
 
 class TestChild:
     def test_first_call(self):
-        found = child.first()
+        found = child.measure_first_call()
         names = ("seconds", "layout_seconds", "sparse_seconds", "single_seconds")
         assert all(found[name] >= 0 for name in names)
         assert found["package"].endswith("mixnorm")
@@ -152,21 +152,21 @@ class TestChild:
         costs = iter([9.0, 0.4, 0.2, 0.3, 0.3, 0.3, 0.6, 9.0])
         monkeypatch.setattr(child, "load", lambda data: stream)
         monkeypatch.setattr(child, "SPEED_SECONDS", 2.0)
-        monkeypatch.setattr(child, "timed", lambda *args: (Outcome(60, 7), next(costs)))
-        found = child.speed("mnist", "group")
+        monkeypatch.setattr(child, "time_pass", lambda *args: (Outcome(60, 7), next(costs)))
+        found = child.measure_speed("mnist", "group")
         assert (found["rate"], found["passes"], found["mistakes"]) == (300.0, 6, 7)
-        assert found["package"] == child.package()
+        assert found["package"] == child.find_package()
 
     def test_source_of_ours(self, monkeypatch):
         monkeypatch.setattr(raw_tables, "measure", lambda table, method: {"rows": 1})
-        assert "source" in child.tables("wine", "mirror")
-        assert "source" not in child.tables("wine", "vw")
+        assert "source" in child.count_mistakes("wine", "mirror")
+        assert "source" not in child.count_mistakes("wine", "vw")
 
 
 class TestBeside:
     @needs_git
     def test_both_packages(self):
-        with parts.sides("HEAD") as made:
+        with parts.copy_sides("HEAD") as made:
             (then, first), (now, second) = made[parts.THEN], made[parts.NOW]
             for environment in (then, now):
                 text = environment["PYTHONPATH"]
@@ -178,15 +178,15 @@ class TestBeside:
 
     @needs_git
     def test_unknown_commit(self, tmp_path):
-        with pytest.raises(SystemExit, match="no package of commit 'no-such-commit'"):
-            unpacked("no-such-commit", tmp_path)
+        with pytest.raises(SystemExit, match="cannot read the package of commit 'no-such-commit'"):
+            unpack_commit("no-such-commit", tmp_path)
 
     def test_the_package_must_be_the_one_asked_for(self, monkeypatch):
         environment = {"PYTHONPATH": "/there/src"}
         for place, status in (("/there/src/mixnorm", "ok"), ("/here/src/mixnorm", "failed")):
             made = {"rate": 1.0, "package": place}
-            monkeypatch.setattr(parts, "carry_out", lambda *args, made=made: dict(made))
-            assert parts.beside({}, environment)["status"] == status
+            monkeypatch.setattr(parts, "run_module_safely", lambda *args, made=made: dict(made))
+            assert parts.run_side({}, environment)["status"] == status
 
     def test_what_is_kept(self):
         ran = []
@@ -205,20 +205,20 @@ class TestBeside:
     def test_sides_take_turns(self, monkeypatch):
         keys, caches = [], []
         args = argparse.Namespace(baseline="any", rounds=2)
-        monkeypatch.setattr(parts, "unpacked", lambda commit, folder: {"PYTHONPATH": "/x"})
+        monkeypatch.setattr(parts, "unpack_commit", lambda commit, folder: {"PYTHONPATH": "/x"})
         monkeypatch.setattr(
-            parts, "beside", lambda order, more: caches.append(more["NUMBA_CACHE_DIR"])
+            parts, "run_side", lambda order, more: caches.append(more["NUMBA_CACHE_DIR"])
         )
 
         def keep(key, run, baseline):
             keys.append(key)
             run()
 
-        parts.first(args, keep)
+        parts.run_first(args, keep)
         assert keys == ["first/then/0", "first/now/0", "first/then/1", "first/now/1"]
         assert len(set(caches)) == 4
         keys.clear(), caches.clear()
-        parts.speed(args, keep)
+        parts.run_speed(args, keep)
         assert keys[:3] == [f"speed/mnist/mirror/{end}" for end in ("then/0", "now/0", "then/1")]
         assert len(keys) == 4 * len(parts.SPEED_DATA) * len(parts.SPEED_METHODS)
         assert len(set(caches)) == 2
@@ -263,7 +263,7 @@ FOUND = {
 
 class TestReport:
     def passed(self):
-        return {(c.group, c.name, c.asked.split()[1]): c.passed for c in bar.checks(FOUND)}
+        return {(c.group, c.name, c.asked.split()[1]): c.passed for c in bar.check_bar(FOUND)}
 
     def test_mistakes(self):
         found = self.passed()
@@ -290,20 +290,20 @@ class TestReport:
     def test_memory(self, growth, passed):
         record = {"status": "ok", "x_bytes": 1000, "peak_bytes": growth}
         found = {f"memory/partial_fit/{parts.MAP}": record}
-        checked = [check for check in bar.checks(found) if check.group == "memory"]
+        checked = [check for check in bar.check_bar(found) if check.group == "memory"]
         assert [check.passed for check in checked] == [passed, None]
 
     def test_tables(self):
         console = Console(width=200, record=True, file=io.StringIO())
-        for made in bar.tables(FOUND):
+        for made in bar.make_tables(FOUND):
             console.print(made)
         text = console.export_text()
         for shown in ("0.237", "1.016", "2.01", "51, column 3", "failed", "0.71", "0.049", "1.05"):
             assert shown in text
 
     def test_nothing_measured(self):
-        assert list(bar.tables({"mnist/group": {"status": "ok"}})) == []
-        assert {check.passed for check in bar.checks({})} == {None}
+        assert list(bar.make_tables({"mnist/group": {"status": "ok"}})) == []
+        assert {check.passed for check in bar.check_bar({})} == {None}
 
 
 class TestCommand:
@@ -320,7 +320,7 @@ class TestCommand:
             ran.append(json.loads(arguments[1]))
             return change(0.0, 0.0) if ran[-1]["job"] == "affine" else table(12.0)
 
-        monkeypatch.setattr(parts, "carry_out", carry_out)
+        monkeypatch.setattr(parts, "run_module_safely", carry_out)
         monkeypatch.setattr(Learner, "available", lambda self: True)
         assert main(self.options(path, "--check")) == 0
         assert [order["job"] for order in ran] == ["tables", "tables", "affine"]

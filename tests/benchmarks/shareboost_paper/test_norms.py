@@ -52,7 +52,7 @@ class TestNorms:
         sizes, errors = (0, 3, 8, 7, 15), (90.0, 50.0, 30.0, 28.0, 20.0)
         points = [{"features": f, "error": e} for f, e in zip(sizes, errors, strict=True)]
         record = {"points": points}
-        assert [norms.error_within(record, size) for size in (2, 3, 7, 10, 15, 16)] == [
+        assert [norms.find_error(record, size) for size in (2, 3, 7, 10, 15, 16)] == [
             None,
             50.0,
             28.0,
@@ -60,7 +60,7 @@ class TestNorms:
             20.0,
             None,
         ]
-        assert norms.error_within({"status": "timeout"}, 5) is None
+        assert norms.find_error({"status": "timeout"}, 5) is None
 
     def test_table_and_checks(self):
         def record(suite, method, error):
@@ -73,15 +73,15 @@ class TestNorms:
             "b": record(norms.SUITE, "l2,1", 6.0),
             "c": record(norms.SUITE, "linf,1", 4.0),
         }
-        (table,) = norms.tables(runs)
+        (table,) = norms.make_tables(runs)
         assert list(table.columns[0].cells) == ["products", "l2,1", "linf,1"]
-        assert [check.passed for check in norms.checks(runs)] == [True, False]
-        assert not list(norms.tables({"a": runs["a"]}))
+        assert [check.passed for check in norms.check_bar(runs)] == [True, False]
+        assert not list(norms.make_tables({"a": runs["a"]}))
 
 
 class TestBits:
     def test_whole_distribution(self):
-        X, y, weight = paper_bits.whole_distribution(8, 3, zeroed=0.3)
+        X, y, weight = paper_bits.list_outcomes(8, 3, zeroed=0.3)
         assert X.shape == (8 * 4, 9)
         assert weight.sum() == pytest.approx(8)
         # Of each class a tenth has the first copy zeroed.
@@ -89,27 +89,27 @@ class TestBits:
 
     @pytest.mark.parametrize(("classes", "copies"), [(16, 4), (16, 8), (32, 4)])
     def test_mixed_norm_uses_every_copy_and_shareboost_does_not(self, classes, copies):
-        data = paper_bits.whole_distribution(classes, copies)
+        data = paper_bits.list_outcomes(classes, copies)
         bits = int(np.log2(classes))
-        spread = paper_bits.spread("linf,1", *data)
+        spread = paper_bits.measure_norm("linf,1", *data)
         assert spread["features"] == [bits * copies] * len(paper_bits.SHARES)
-        greedy = paper_bits.select(*data, 3 * bits)
+        greedy = paper_bits.measure_shareboost(*data, 3 * bits)
         assert paper_bits.count_needed(greedy, 0.0) <= 2 * bits
         assert greedy["errors"][bits - 1] <= 100 * paper_bits.ZEROED
 
     def test_drawn_rows_are_spread_over_many_copies(self):
         data = paper_bits.draw_examples(16, 8)
-        greedy = paper_bits.select(*data, 12)
-        features = paper_bits.spread("linf,1", *data)["features"]
+        greedy = paper_bits.measure_shareboost(*data, 12)
+        features = paper_bits.measure_norm("linf,1", *data)["features"]
         assert features[-1] == 32
         assert paper_bits.count_needed(greedy, 0.0) <= 8
 
     def test_table_and_checks(self):
         found = {"all": paper_bits.measure((16,), (2, 4))}
-        assert len(list(paper_bits.tables(found))) == 2
-        assert [check.passed for check in paper_bits.checks(found)] == [True, True]
-        assert not list(paper_bits.tables({}))
-        assert not list(paper_bits.checks({}))
+        assert len(list(paper_bits.make_tables(found))) == 2
+        assert [check.passed for check in paper_bits.check_bar(found)] == [True, True]
+        assert not list(paper_bits.make_tables({}))
+        assert not list(paper_bits.check_bar({}))
         sparse = found["all"]["curves"]["whole/16/4"]["linf,1"]
         sparse["features"] = [4] * len(paper_bits.SHARES)
-        assert [check.passed for check in paper_bits.checks(found)] == [False, True]
+        assert [check.passed for check in paper_bits.check_bar(found)] == [False, True]

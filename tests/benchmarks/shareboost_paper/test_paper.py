@@ -21,30 +21,30 @@ class TestClasses:
 
     def test_mean_over_orders(self):
         curves = [CURVE, [(1, 40.0), (2, 20.0)]]
-        assert paper_classes.mean_needed(curves, 20.0) == 3.5
-        assert paper_classes.mean_needed(curves, 10.0) is None
-        assert paper_classes.mean_needed([], 10.0) is None
+        assert paper_classes.average_needed(curves, 20.0) == 3.5
+        assert paper_classes.average_needed(curves, 10.0) is None
+        assert paper_classes.average_needed([], 10.0) is None
 
     def test_targets_are_reached_by_all(self):
         shared = {"2": [CURVE], "4": [CURVE, CURVE]}
         apart = {"2": [CURVE], "4": [CURVE, [(8, 22.0)]]}
-        assert paper_classes.targets([shared], (60.0, 20.0, 10.0, 5.0)) == [60.0, 20.0, 10.0]
-        assert paper_classes.targets([shared, apart], (60.0, 20.0, 10.0, 5.0)) == [60.0]
+        assert paper_classes.find_targets([shared], (60.0, 20.0, 10.0, 5.0)) == [60.0, 20.0, 10.0]
+        assert paper_classes.find_targets([shared, apart], (60.0, 20.0, 10.0, 5.0)) == [60.0]
 
     def test_same_error_for_every_pair(self):
         curves = {"2": [CURVE], "6": [CURVE]}
-        assert paper_classes.counts(curves, 50.0) == {2: 3, 6: 3}
-        assert paper_classes.counts(curves, 50.0, by_pair=True) == {2: 12, 6: 3}
-        assert paper_classes.targets([curves], (50.0, 40.0), by_pair=True) == [50.0]
+        assert paper_classes.count_by_classes(curves, 50.0) == {2: 3, 6: 3}
+        assert paper_classes.count_by_classes(curves, 50.0, by_pair=True) == {2: 12, 6: 3}
+        assert paper_classes.find_targets([curves], (50.0, 40.0), by_pair=True) == [50.0]
 
     def test_exponent(self):
         found = {2: 1.0, 4: 2.0, 8: 8.0, 16: 32.0}
-        assert paper_classes.exponent(found, 4) == pytest.approx(2)
-        assert 1 < paper_classes.exponent(found) < 2
-        assert paper_classes.exponent({2: 1.0}) is None
+        assert paper_classes.fit_exponent(found, 4) == pytest.approx(2)
+        assert 1 < paper_classes.fit_exponent(found) < 2
+        assert paper_classes.fit_exponent({2: 1.0}) is None
 
     def test_subsets_are_nested_and_all_classes_come_once(self):
-        kept = list(paper_classes.subsets(5, (2, 4, 5), 3))
+        kept = list(paper_classes.draw_subsets(5, (2, 4, 5), 3))
         assert [size for size, _ in kept] == [2, 2, 2, 4, 4, 4, 5]
         for order in range(3):
             assert set(kept[order][1]) < set(kept[3 + order][1])
@@ -56,9 +56,9 @@ class TestClasses:
         X = rng.standard_normal((120, 6)).astype(np.float32)
         X[:, :3] += 3 * np.eye(3)[y]
         for method in paper_classes.METHODS:
-            model = paper_classes.estimator("letter", "columns", method, 1e-4, 3).fit(X, y)
+            model = paper_classes.make_estimator("letter", "columns", method, 1e-4, 3).fit(X, y)
             assert model.options_.scale == "max"  # as in the paper, whatever the default is
-            curve = paper_classes.curve(model, X, y)
+            curve = paper_classes.measure_curve(model, X, y)
             assert len(curve) == 3
             assert curve[0][0] == (1 if method == paper_classes.SHARED else 3)
             assert curve[-1][1] < 15
@@ -69,20 +69,20 @@ class TestClasses:
         X = rng.standard_normal((60, 4)).astype(np.float32) + y[:, None]
 
         def make(alpha):
-            return paper_classes.estimator("letter", "columns", paper_classes.SHARED, alpha, 2)
+            return paper_classes.make_estimator("letter", "columns", paper_classes.SHARED, alpha, 2)
 
-        assert paper_classes.held_out_alpha(make, X, y) in paper_classes.ALPHAS
+        assert paper_classes.choose_alpha(make, X, y) in paper_classes.ALPHAS
 
     def test_checks(self):
         def curves(power):  # one feature per class, or one for every two
             return {"curves": {str(k): [[(k**power, 8.0)]] for k in (2, 4, 16)}}
 
         found = {"d/p/ShareBoost": curves(0.5), "d/p/one-vs-rest": curves(1.5)}
-        checks = list(paper_classes.checks(found))
+        checks = list(paper_classes.check_bar(found))
         assert {check.passed for check in checks} == {True}
         swapped = {"d/p/ShareBoost": curves(1.5), "d/p/one-vs-rest": curves(0.5)}
-        assert {check.passed for check in paper_classes.checks(swapped)} == {False}
-        assert not list(paper_classes.checks({"d/p/ShareBoost": curves(1)}))
+        assert {check.passed for check in paper_classes.check_bar(swapped)} == {False}
+        assert not list(paper_classes.check_bar({"d/p/ShareBoost": curves(1)}))
 
 
 class TestCharacters:
@@ -106,7 +106,7 @@ class TestCharacters:
         image = np.full((20, 20), 40, dtype=np.uint8)
         image[6:14, 9:11] = 200
         images = np.stack([image, 255 - image, image // 4, np.full_like(image, 7)])
-        found = chars.level(images)
+        found = chars.level_images(images)
         assert found.dtype == np.float32
         np.testing.assert_allclose(found[1], found[0], atol=1e-5)
         np.testing.assert_allclose(found[2], found[0], atol=1e-5)
@@ -116,12 +116,12 @@ class TestCharacters:
         assert (found[3] == 0).all()
 
     def test_a_column_for_every_patch(self, stored):
-        X, y, X_test, y_test = chars.patches()
+        X, y, X_test, y_test = chars.make_patches()
         assert X.shape == (226, 5 * 16)
         assert X_test.shape == (98, 5 * 16)
         assert X.dtype == X_test.dtype == np.float32
         assert set(y) == set(y_test) == set(range(36))
-        fewer = chars.patches(rows=100)
+        fewer = chars.make_patches(rows=100)
         assert fewer[0].shape == (100, 80)
         np.testing.assert_array_equal(fewer[3], y_test)
 
@@ -134,7 +134,7 @@ class TestCharacters:
         X = rng.standard_normal((150, 12, 12)).astype(np.float32)
         for k in range(3):
             X[y == k, 1 + 3 * k : 4 + 3 * k, 3:9] += 2
-        columns, _ = chars.responses(X, X[:1])
+        columns, _ = chars.compute_responses(X, X[:1])
         # By the rule that has no shortlist: that of patches is one of templates.
         given = {"alpha": 1e-4, "options__rule": "l1", "options__scale": "max", "random_state": 0}
         pool = Patches(chars.SIZE, 5, chars.MASKS)
@@ -208,14 +208,14 @@ class TestProducts:
             record("JointBoost", 60, seconds=3.0, error=6.0),
             record("JointBoost, all cuts", 60, limit=300.0, status="timeout"),
         )
-        found = list(products.checks(runs, {"satimage": 629}))
+        found = list(products.check_bar(runs, {"satimage": 629}))
         assert [(c.asked, c.passed) for c in found] == [
             ("630", False),
             ("lower error from 5", True),
             ("faster", True),
             ("faster", True),
         ]
-        (table,) = products.tables(runs)
+        (table,) = products.make_tables(runs)
         assert list(table.columns[-1].cells) == ["1.0", "1.5", "> 150.0"]
 
 
@@ -226,13 +226,13 @@ class TestPieces:
     }
 
     def test_checks(self):
-        assert [check.passed for check in pieces.checks(self.FOUND)] == [True, True]
+        assert [check.passed for check in pieces.check_bar(self.FOUND)] == [True, True]
         many = self.FOUND | {"svm": self.FOUND["svm"] | {"points": [[3999, 1.4]]}}
-        assert [check.passed for check in pieces.checks(many)] == [True, False]
-        assert not list(pieces.checks({}))
+        assert [check.passed for check in pieces.check_bar(many)] == [True, False]
+        assert not list(pieces.check_bar({}))
 
     def test_table(self):
-        (table,) = pieces.tables(self.FOUND)
+        (table,) = pieces.make_tables(self.FOUND)
         assert list(table.columns[-1].cells) == ["50", "25", ""]
 
 

@@ -104,37 +104,30 @@ def test_a_request_to_end_before_the_first_row(mixnorm, stdin, tmp_path):
     assert not (tmp_path / "m.mixnorm").exists()
 
 
-def started(place, *words):
-    return subprocess.Popen(
-        [sys.executable, "-m", "mixnorm", "stream", "-t", "label", "-m", "m.mixnorm", *words],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=place,
-    )
+def start(server, folder, *words):
+    return server.start("stream", "-t", "label", "-m", "m.mixnorm", *words, folder=folder)
 
 
-def wait_for(holds, seconds=300):
+def wait_for(holds, seconds=60):
     began = time.monotonic()
     while not holds():
         assert time.monotonic() - began < seconds
         time.sleep(0.02)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 @pytest.mark.parametrize("number", ["SIGKILL", "SIGTERM"])
-def test_a_process_that_is_killed(mixnorm, rows, tmp_path, number):
+def test_a_process_that_is_killed(mixnorm, server, rows, tmp_path, number):
     lines = [line.encode() + b"\n" for line in table()]
     words = ["stream", rows, "-t", "label", "-m", "whole.mixnorm", "--predictions", "whole.csv"]
     assert mixnorm(*words).code == 0
-    process = started(tmp_path, "--checkpoint", "50", "--predictions", "p.csv")
+    process = start(server, tmp_path, "--checkpoint", "50", "--predictions", "p.csv")
     process.stdin.writelines(lines[:180])
     process.stdin.flush()
     wait_for(lambda: (tmp_path / "p.csv").exists())
     wait_for(lambda: (tmp_path / "p.csv").read_bytes().count(b"\n") == 180)
     process.send_signal(getattr(signal, number))
-    _, err = process.communicate()
-    assert process.returncode == (-9 if number == "SIGKILL" else 0), err
+    status, _, err = process.finish()
+    assert status == (-9 if number == "SIGKILL" else 0), err
     assert package.load(tmp_path / "m.mixnorm").lines == (151 if number == "SIGKILL" else 180)
     words = ["stream", rows, "-m", "m.mixnorm", "--resume", "--predictions", "p.csv"]
     assert mixnorm(*words).code == 0
@@ -142,8 +135,8 @@ def test_a_process_that_is_killed(mixnorm, rows, tmp_path, number):
     assert (tmp_path / "p.csv").read_text() == (tmp_path / "whole.csv").read_text()
 
 
-def test_a_slow_pipe_is_followed(tmp_path):
-    process = started(tmp_path, "--every", "1")
+def test_a_slow_pipe_is_followed(server, tmp_path):
+    process = start(server, tmp_path, "--every", "1")
     try:
         lines = table()[:6]
         process.stdin.write((lines[0] + "\n").encode())
@@ -154,24 +147,18 @@ def test_a_slow_pipe_is_followed(tmp_path):
                 assert b"mistakes" in process.stdout.readline()
             assert process.stdout.readline().split()[0] == str(place).encode()
     finally:
-        out, err = process.communicate()
-    assert process.returncode == 0, err
+        status, out, err = process.finish()
+    assert status == 0, err
     assert b"5 rows: " in out
 
 
-def test_a_reader_that_goes_away(rows, tmp_path):
-    command = (
-        f"{sys.executable} -m mixnorm stream {rows} -t label -m m.mixnorm --every 1 | head -n 1"
-    )
-    piped = subprocess.run(
-        ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert piped.returncode == 0, piped.stderr
-    assert "Traceback" not in piped.stderr
+def test_a_reader_that_goes_away(server, rows, tmp_path):
+    process = start(server, tmp_path, rows, "--every", "1")
+    assert process.stdout.readline()
+    process.stdout.close()
+    status, _, err = process.finish()
+    assert status == 0, err
+    assert b"Traceback" not in err
     assert package.load(tmp_path / "m.mixnorm").estimator.n_rounds_ == 600
 
 
@@ -466,17 +453,17 @@ def test_a_disk_that_is_full(mixnorm, rows, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_reader_of_predictions_that_goes_away(rows, tmp_path):
+def test_a_reader_of_predictions_that_goes_away(server, tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    process = started(tmp_path, "--predictions", "pipe")
+    process = start(server, tmp_path, "--predictions", "pipe")
     process.stdin.write("\n".join(table()[:50]).encode() + b"\n")
     process.stdin.flush()
     with (tmp_path / "pipe").open("rb") as reader:
         assert reader.readline() == b"line,prediction,target\n"
         for _ in range(49):
             reader.readline()
-    _, err = process.communicate(("\n".join(table()[50:]) + "\n").encode())
-    assert process.returncode == 0, err
+    status, _, err = process.finish(("\n".join(table()[50:]) + "\n").encode())
+    assert status == 0, err
     assert b"Traceback" not in err
     assert package.load(tmp_path / "m.mixnorm").estimator.n_rounds_ >= 49
 

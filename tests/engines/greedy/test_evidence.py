@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import BayesianRidge
 
 from mixnorm import GreedyOptions, ShareBoostClassifier, ShareBoostRegressor
-from mixnorm.engines.greedy import evidence as _evidence
+from mixnorm.engines import greedy
 from mixnorm.exceptions import MixnormWarning
 
 
@@ -27,8 +27,11 @@ def table(seed=0, n=200, noise=2.0):
 @pytest.mark.parametrize("unit", [1.0, 1e4])
 def test_the_penalty_of_a_regression_is_that_of_bayesian_ridge(monkeypatch, noise, unit):
     """Its two precisions give the same penalty, once both went on to the end."""
-    monkeypatch.setattr(_evidence, "_CLOSE_TO_BEST", 1.0 + 1e-6)
-    monkeypatch.setattr(_evidence, "_CHANGES_PER_ROUND", 500)
+    exact = greedy.GreedySettings(alpha_ratio=1.0 + 1e-6, alpha_changes=500)
+    follow = greedy.engine.follow_evidence
+    monkeypatch.setattr(
+        greedy.engine, "follow_evidence", lambda *args: follow(*args[:-1], settings=exact)
+    )
     X, y = table(noise=noise)
     Z, n = (X - X.mean(axis=0)) / X.std(axis=0), len(X)
     model = ShareBoostRegressor(6, options=GreedyOptions(tol=1e-12)).fit(X, unit * y)

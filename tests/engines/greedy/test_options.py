@@ -112,7 +112,7 @@ def test_grid_search(iris, options):
 @pytest.mark.parametrize("estimator", [ShareBoostClassifier, OneVsRestGreedy])
 @pytest.mark.parametrize("options", ["l1", {"rule": "l1"}, GreedyOptions])
 def test_what_is_no_options(iris, estimator, options):
-    with pytest.raises(TypeError, match="is no GreedyOptions; give a GreedyOptions, or None"):
+    with pytest.raises(TypeError, match="is not a GreedyOptions; give a GreedyOptions, or None"):
         estimator(options=options).fit(*iris)
 
 

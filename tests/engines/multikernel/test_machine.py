@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from mixnorm.engines.multikernel import KernelPenalty, solve
-from mixnorm.engines.multikernel import machine as _machine
 from mixnorm.engines.multikernel import machine_jit as jit
 from mixnorm.engines.multikernel.interior import solve_interior
 from mixnorm.engines.multikernel.machine import (
@@ -19,6 +18,7 @@ from mixnorm.engines.multikernel.machine import (
     SquaredTarget,
 )
 from mixnorm.engines.multikernel.newton import ProximalNewton
+from mixnorm.engines.multikernel.settings import MultikernelSettings
 from mixnorm.kernels import FactorGrams, KernelStack
 
 
@@ -262,10 +262,9 @@ def test_rows_at_work_by_their_matrix(monkeypatch, most, squared):
     weights = np.array([0.6, 0.8])
     wanted = MatrixMachine(stack, target)
     wanted.solve(weights, 1e-6)
-    monkeypatch.setattr(_machine, "_WIDE_FACTORS", 0.0)
-    monkeypatch.setattr(_machine, "_MOST_BLOCK_ROWS", most)
     monkeypatch.setattr(jit, "sweep_factors", None)
-    found = FactorMachine(roots(stack), target)
+    settings = MultikernelSettings(wide_factors=0.0, max_block_rows=most)
+    found = FactorMachine(roots(stack), target, settings)
     assert found.solve(weights, 1e-6) <= 1e-6
     np.testing.assert_allclose(found.F, wanted.F, atol=1e-2)
     assert_feasible(found.A, target)

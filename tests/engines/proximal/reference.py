@@ -98,16 +98,14 @@ def cvx_norm(norm, W):
     if isinstance(norm, TraceNorm):
         return cp.normNuc(W)
     groups = norm.groups
-    if groups is None:
-        labels = np.broadcast_to(np.arange(W.shape[0])[:, None], W.shape)
-    elif isinstance(groups, str):
-        labels = np.broadcast_to(np.arange(W.shape[1])[None, :], W.shape)
-    else:
-        groups = np.asarray(groups)
-        labels = groups if groups.ndim == 2 else np.broadcast_to(groups[:, None], W.shape)
+    if groups is None or isinstance(groups, str):
+        blocks = cp.norm(W, norm.inner, axis=1 if groups is None else 0)
+        return cp.norm(blocks, norm.outer)
+    groups = np.asarray(groups)
+    labels = groups if groups.ndim == 2 else np.broadcast_to(groups[:, None], W.shape)
+    entries, labels = cp.vec(W, order="C"), labels.ravel()
     blocks = [
-        cp.norm(cp.hstack([W[int(i), int(j)] for i, j in np.argwhere(labels == label)]), norm.inner)
-        for label in np.unique(labels)
+        cp.norm(entries[np.flatnonzero(labels == label)], norm.inner) for label in np.unique(labels)
     ]
     return cp.norm(cp.hstack(blocks), norm.outer)
 

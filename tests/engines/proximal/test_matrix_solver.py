@@ -7,7 +7,7 @@ import pytest
 
 from mixnorm import losses
 from mixnorm.engines import proximal
-from mixnorm.engines.proximal import matrix_solver
+from mixnorm.engines.proximal import ProximalSettings
 from mixnorm.engines.proximal.design import SeparateDesign, SharedDesign
 from mixnorm.engines.proximal.matrix_solver import MatrixSolver, Proximal
 from mixnorm.engines.proximal.problem import NormProblem
@@ -16,8 +16,16 @@ from mixnorm.norms import TraceNorm, as_norm
 NORMS = ["l1,1", "l2,1", "linf,1", "l2,2", "trace"]
 LOSSES = [losses.Squared(), losses.Huber(), losses.MarginSoftmax(), losses.MultinomialLogistic()]
 FORMS = [{"alpha": 0.02}, {"radius": 0.7}]
+# With these any problem is too wide for a Gram matrix.
+WIDE = ProximalSettings(largest_model=2)
 each_norm = pytest.mark.parametrize("norm", NORMS)
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
+# Every loss under the trace norm, and every norm with one of the losses: they meet in two methods.
+each_pair = pytest.mark.parametrize(
+    ("loss", "norm"),
+    [(loss, "trace") for loss in LOSSES] + [(losses.MarginSoftmax(), norm) for norm in NORMS[:-1]],
+    ids=str,
+)
 each_form = pytest.mark.parametrize("form", FORMS, ids=str)
 
 
@@ -84,40 +92,37 @@ def test_the_gap_of_a_quadratic_is_a_bound(norm, form):
         assert point.value + problem.penalty(W) - best <= gap + 1e-12
 
 
-@each_norm
-@each_loss
+@each_pair
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_too_wide_for_a_model(norm, loss, fit_intercept, monkeypatch):
+def test_too_wide_for_a_model(loss, norm, fit_intercept):
     """Steps on the data end where steps on a model do."""
     problems = [posed(loss, norm, fit_intercept, **form) for form in FORMS]
     truths = [solve(problem, tol=1e-7) for problem in problems]
-    monkeypatch.setattr(matrix_solver, "_LARGEST_MODEL", 2)
     for problem, truth in zip(problems, truths, strict=True):
-        found = solve(problem, tol=1e-6)
+        found = solve(problem, tol=1e-6, settings=WIDE)
         assert found.converged
         assert abs(found.objective - truth.objective) <= max(found.gap, truth.gap)
         assert fit_intercept or np.all(found.intercept == 0.0)
 
 
 @pytest.mark.parametrize("separate", [False, True])
-def test_gram_matrices_are_kept_up_to_their_limit(separate, monkeypatch):
+def test_gram_matrices_are_kept_up_to_their_limit(separate):
     """One matrix of 6 x 6 serves three outputs; tasks with rows of their own need one each."""
     entries = 3 * 36 if separate else 36
     loss = losses.Huber()
     for limit, fits in ((entries, True), (entries - 1, False)):
-        monkeypatch.setattr(matrix_solver, "_LARGEST_GRAMS", limit)
-        solver = MatrixSolver(posed(loss, "trace", separate=separate, alpha=0.02))
+        problem = posed(loss, "trace", separate=separate, alpha=0.02)
+        solver = MatrixSolver(replace(problem, settings=ProximalSettings(largest_grams=limit)))
         solver.step(solver.gap(), 1e-3)
         assert (solver._data_steps is None) == fits
 
 
 @each_norm
 @each_form
-def test_too_wide_with_tasks_of_their_own(norm, form, monkeypatch):
+def test_too_wide_with_tasks_of_their_own(norm, form):
     problem = posed(losses.Huber(), norm, separate=True, **form)
     truth = solve(problem, tol=1e-7)
-    monkeypatch.setattr(matrix_solver, "_LARGEST_GRAMS", 10.0)
-    found = solve(problem, tol=1e-6)
+    found = solve(problem, tol=1e-6, settings=ProximalSettings(largest_grams=10.0))
     assert found.converged
     assert abs(found.objective - truth.objective) <= max(found.gap, truth.gap)
 
@@ -125,21 +130,19 @@ def test_too_wide_with_tasks_of_their_own(norm, form, monkeypatch):
 @each_form
 @pytest.mark.parametrize("norm", ["l2,2", "trace"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_too_wide_and_nothing_in_it(norm, form, fit_intercept, monkeypatch):
-    monkeypatch.setattr(matrix_solver, "_LARGEST_MODEL", 2)
-    found = solve(posed(losses.Squared(), norm, fit_intercept, zero=True, **form))
+def test_too_wide_and_nothing_in_it(norm, form, fit_intercept):
+    found = solve(posed(losses.Squared(), norm, fit_intercept, zero=True, **form), settings=WIDE)
     assert found.converged
     assert found.norm_value == 0.0
 
 
-def test_a_path_too_wide_for_a_model(monkeypatch):
+def test_a_path_too_wide_for_a_model():
     problem = posed(losses.MarginSoftmax(), "trace", alpha=0.0)
     arguments = (problem.design, problem.loss, problem.target, problem.norm)
     limit = proximal.alpha_max(*arguments, weight=problem.weight)
     alphas = limit * np.asarray([0.5, 0.1, 0.3])
     truth = [solve(replace(problem, alpha=alpha), tol=1e-7) for alpha in alphas]
-    monkeypatch.setattr(matrix_solver, "_LARGEST_MODEL", 2)
-    found = proximal.path(*arguments, weight=problem.weight, alphas=alphas, tol=1e-6)
+    found = proximal.path(*arguments, weight=problem.weight, alphas=alphas, tol=1e-6, settings=WIDE)
     for one, other in zip(found, truth, strict=True):
         assert one.converged
         assert abs(one.objective - other.objective) <= max(one.gap, other.gap)
@@ -158,10 +161,9 @@ def test_more_rows_than_a_first_working_set(loss, form):
     assert bound <= found.objective <= bound + 1.1e-6 * found.scale
 
 
-@each_norm
+@each_pair
 @each_form
-@each_loss
-def test_steps_do_not_climb(norm, form, loss):
+def test_steps_do_not_climb(loss, norm, form):
     problem = posed(loss, norm, **form)
     solver = MatrixSolver(problem)
     height = solver.point.value + problem.penalty(solver.point.weights)
@@ -183,7 +185,7 @@ def test_a_model_is_minimised_no_longer_than_needed(norm, form):
     before = problem.effort.spent
     solver.step(solver.gap(), 1e-6)
     assert solver.gap() <= 1e-6
-    assert problem.effort.spent - before < 100 * matrix_solver._EFFORT_OF_PROX
+    assert problem.effort.spent - before < 100 * problem.settings.prox_effort
 
 
 @each_norm
@@ -194,7 +196,7 @@ def test_a_model_at_its_minimum_is_left_at_once(norm):
     before = problem.effort.spent
     solver.step(0.0, 0.0)
     assert not np.any(solver.point.weights)
-    assert problem.effort.spent - before < 20 * matrix_solver._EFFORT_OF_PROX
+    assert problem.effort.spent - before < 20 * problem.settings.prox_effort
 
 
 @each_norm

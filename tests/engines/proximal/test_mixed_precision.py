@@ -7,14 +7,20 @@ import pytest
 
 from mixnorm import losses
 from mixnorm.engines import proximal
-from mixnorm.engines.proximal import mixed_precision
+from mixnorm.engines.proximal import ProximalSettings
 from mixnorm.engines.proximal.mixed_precision import MixedSolver, suits
 from mixnorm.engines.proximal.problem import NormProblem
 from mixnorm.norms import as_norm
 
 LOSSES = [losses.MultinomialLogistic(), losses.MarginSoftmax(), losses.Logistic()]
-each_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
-each_norm = pytest.mark.parametrize("norm", ["l2,1", "linf,1", "l1,1", "trace"])
+NORMS = ["l2,1", "linf,1", "l1,1", "trace"]
+each_norm = pytest.mark.parametrize("norm", NORMS)
+# Every loss under one norm, and every norm with one of the losses.
+each_pair = pytest.mark.parametrize(
+    ("loss", "norm"),
+    [(loss, "l2,1") for loss in LOSSES] + [(losses.MarginSoftmax(), norm) for norm in NORMS[1:]],
+    ids=str,
+)
 
 
 def posed(loss, norm="l2,1", n_samples=700, n_features=100, offset=0.0, **form):
@@ -42,8 +48,7 @@ def solve(problem, **options):
     )
 
 
-@each_norm
-@each_loss
+@each_pair
 @pytest.mark.parametrize("form", [{"alpha": 0.02}, {"radius": 2.0}], ids=str)
 def test_the_gap_is_that_of_double_precision(loss, norm, form):
     problem = posed(loss, norm, **form)
@@ -70,7 +75,7 @@ def test_a_path_is_its_solutions_one_by_one(norm):
         assert abs(found.objective - alone.objective) <= found.gap + alone.gap
 
 
-def test_what_single_precision_cannot_do_is_done_in_double(monkeypatch):
+def test_what_single_precision_cannot_do_is_done_in_double():
     """Offsets of ten million leave no digits for what the columns tell apart."""
     problem = posed(LOSSES[0], offset=1e7)
     solver = MixedSolver(problem, proximal.engine._build_smooth_solver)
@@ -82,8 +87,7 @@ def test_what_single_precision_cannot_do_is_done_in_double(monkeypatch):
         gap = solver.gap()
     assert gap <= 1e-4
     assert solver._double is None
-    monkeypatch.setattr(mixed_precision, "LEAST_TOL", 1.0)
-    plain = solve(problem, tol=1e-5)
+    plain = solve(problem, tol=1e-5, settings=ProximalSettings(single_tol=1.0))
     assert problem.objective(solver.point) <= plain.objective + gap
 
 

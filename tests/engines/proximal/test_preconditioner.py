@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mixnorm.engines.proximal import preconditioner
+from mixnorm.engines.proximal import ProximalSettings
 from mixnorm.engines.proximal.design import SharedDesign
 from mixnorm.engines.proximal.loss_model import Model
 from mixnorm.engines.proximal.preconditioner import (
@@ -92,12 +92,12 @@ def test_inverses_are_symmetric_and_positive(kind, reduced):
         assert np.sum(one[0] * a) + np.sum(one[1] * c) > 0.0
 
 
-def test_many_unknowns_are_not_solved_together(monkeypatch):
+def test_many_unknowns_are_not_solved_together():
     _, _, model = drawn(1, True)
     unknowns = np.arange(N_ROWS), np.ones((N_ROWS, N_OUTPUTS))
     assert isinstance(precondition(model, None, None, unknowns), ReducedPreconditioner)
-    monkeypatch.setattr(preconditioner, "_LARGEST_REDUCED_SYSTEM", 3)
-    assert isinstance(precondition(model, None, None, unknowns), OutputwisePreconditioner)
+    few = ProximalSettings(largest_reduced_system=3)
+    assert isinstance(precondition(model, None, None, unknowns, few), OutputwisePreconditioner)
     assert isinstance(precondition(model, None, np.ones(N_ROWS), None), OutputwisePreconditioner)
 
 

@@ -277,33 +277,32 @@ def test_a_class_that_nobody_has(loss, norm):
         sound(posed(loss, y=y, norm=norm, fit_intercept=False, **form))
 
 
-@each_norm
-@pytest.mark.parametrize("scale", [1e-8, 1e8])
-@pytest.mark.parametrize("loss", [losses.Squared(), losses.MarginSoftmax()], ids=repr)
-def test_scales_of_data(loss, norm, scale):
+@pairs([losses.Squared(), losses.MarginSoftmax()], losses.MarginSoftmax())
+def test_scales_of_data(loss, norm):
     """Data a hundred million times as large have weights as many times smaller."""
     X = np.random.default_rng(6).standard_normal((20, 4))
     y = targets(loss, X)
     plain = sound(posed(loss, X, y=y, norm=norm, alpha=0.02), tol=1e-6)
-    found = sound(posed(loss, scale * X, y=y, norm=norm, alpha=0.02 * scale), tol=1e-6)
-    assert found.objective == pytest.approx(plain.objective, abs=2e-6 * plain.scale)
-    np.testing.assert_allclose(found.weights * scale, plain.weights, atol=5e-2)
     radius = 0.5 * plain.norm_value
-    plain = sound(posed(loss, X, y=y, norm=norm, radius=radius), tol=1e-6)
-    found = sound(posed(loss, scale * X, y=y, norm=norm, radius=radius / scale), tol=1e-6)
-    assert found.objective == pytest.approx(plain.objective, abs=2e-6 * plain.scale)
+    inside = sound(posed(loss, X, y=y, norm=norm, radius=radius), tol=1e-6)
+    for scale in (1e-8, 1e8):
+        found = sound(posed(loss, scale * X, y=y, norm=norm, alpha=0.02 * scale), tol=1e-6)
+        assert found.objective == pytest.approx(plain.objective, abs=2e-6 * plain.scale)
+        np.testing.assert_allclose(found.weights * scale, plain.weights, atol=5e-2)
+        found = sound(posed(loss, scale * X, y=y, norm=norm, radius=radius / scale), tol=1e-6)
+        assert found.objective == pytest.approx(inside.objective, abs=2e-6 * inside.scale)
 
 
-@each_norm
-@pytest.mark.parametrize("scale", [1e-8, 1e8])
-@pytest.mark.parametrize("loss", [losses.Squared(), losses.Absolute()], ids=repr)
-def test_scales_of_targets(loss, norm, scale):
+@pairs([losses.Squared(), losses.Absolute()], losses.Squared())
+def test_scales_of_targets(loss, norm):
     X = np.random.default_rng(6).standard_normal((12, 3))
     y = targets(loss, X)
-    size = scale if isinstance(loss, losses.Squared) else 1.0  # of residuals, and so of alpha
     plain = sound(posed(loss, X, y=y, norm=norm, alpha=0.02), tol=1e-4)
-    found = sound(posed(loss, X, y=scale * y, norm=norm, alpha=0.02 * size), tol=1e-4)
-    assert found.objective / found.scale == pytest.approx(plain.objective / plain.scale, abs=2e-4)
+    wanted = pytest.approx(plain.objective / plain.scale, abs=2e-4)
+    for scale in (1e-8, 1e8):
+        size = scale if isinstance(loss, losses.Squared) else 1.0  # of residuals, and so of alpha
+        found = sound(posed(loss, X, y=scale * y, norm=norm, alpha=0.02 * size), tol=1e-4)
+        assert found.objective / found.scale == wanted
 
 
 @each_norm

@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 
 from mixnorm import losses
 from mixnorm.engines import proximal
-from mixnorm.engines.proximal import row_solver
+from mixnorm.engines.proximal import ProximalSettings, row_solver
 from mixnorm.engines.proximal.design import SharedDesign
 from mixnorm.engines.proximal.manifold import Step, newton_step
 from mixnorm.engines.proximal.matrix_solver import MatrixSolver
@@ -108,12 +108,11 @@ def test_scores_go_with_the_weights(norm, loss):
 
 @each_norm
 @pytest.mark.parametrize("loss", [losses.Logistic(), losses.MarginSoftmax()], ids=repr)
-def test_many_outputs_share_one_model(norm, loss, monkeypatch):
+def test_many_outputs_share_one_model(norm, loss):
     """Where Gram matrices of all outputs would be too large, one stands for them."""
     problem = posed(loss, norm, shape=(40, 30), n_outputs=6)
     plain = run(RowSolver(problem))
-    monkeypatch.setattr(RowSolver, "settings", row_solver.Settings(few_entries=10.0))
-    found = run(RowSolver(problem))
+    found = run(RowSolver(replace(problem, settings=ProximalSettings(few_entries=10.0))))
     limit = 1e-7 * problem.null().value
     assert found[1] <= limit
     assert abs(found[0] - plain[0]) <= limit

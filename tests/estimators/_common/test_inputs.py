@@ -23,7 +23,7 @@ def test_weights_sum_to_one(weight, dtype):
 
 @pytest.mark.parametrize("weight", [["a", "b", "c"], sp.csr_array(np.ones((3, 1))), {"a": 1}])
 def test_weights_that_are_no_numbers(weight):
-    with pytest.raises(TypeError, match="is no array of numbers; give one number per row of X"):
+    with pytest.raises(TypeError, match="is not an array of numbers; give one number per row of X"):
         check_weights(weight, 3, np.float64)
 
 
@@ -32,7 +32,7 @@ def test_losses_by_name_and_object():
     assert check_loss("margin", known, classifier=True) == MarginSoftmax()
     mine = MarginSoftmax(margin=2.0)
     assert check_loss(mine, known, classifier=True) is mine
-    with pytest.raises(ValueError, match="no classification loss"):
+    with pytest.raises(ValueError, match="not a classification loss"):
         check_loss(Squared(), known, classifier=True)
     with pytest.raises(ValueError, match="not known"):
         check_loss(3, known, classifier=True)

@@ -62,7 +62,7 @@ WRONG = [
     (Flag(), 1, TypeError, "name=1 must be True or False."),
     (OneOf(("line",)), "up", ValueError, "name='up' is not known; choose one of ['line']."),
     (OneOf(("line",), why="take 'line'"), ["line"], ValueError, "is not known; take 'line'."),
-    (Of(dict, why="make one"), dict, TypeError, "is no dict; make one."),
+    (Of(dict, why="make one"), dict, TypeError, "is not a dict; make one."),
     (By(as_norm), "l9", ValueError, "'l9' is not known"),
     (maybe(Whole(least=1)), "a", TypeError, "name='a' must be a whole number or None."),
     (maybe(Whole(least=1)), 0, ValueError, "name=0 must be at least 1 or None."),

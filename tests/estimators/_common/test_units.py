@@ -1,5 +1,7 @@
 """Targets of any size are fitted right, or refused."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -12,14 +14,25 @@ from mixnorm import (
 from mixnorm.estimators._common.units import Frame, safe_unit, target_frame
 from mixnorm.losses import Absolute, EpsilonInsensitive, Hinge, Huber, Squared
 
+LOSSES = {
+    "Squared": Squared(),
+    "Huber": Huber(0.5),
+    "Absolute": Absolute(),
+    "EpsilonInsensitive": EpsilonInsensitive(0.2),
+}
 SIZES = [1e-306, 1e-200, 1e-80, 1e80, 1e200, 1e303]
 
 
-@pytest.fixture(scope="module")
-def data():
+@functools.cache
+def draw():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 5))
     return X, X @ rng.normal(size=(5, 2)) + 0.1 * rng.normal(size=(60, 2)) + 1.0
+
+
+@pytest.fixture
+def data():
+    return draw()
 
 
 def learner(kind, loss, **options):
@@ -27,13 +40,22 @@ def learner(kind, loss, **options):
     return kind(**{name: loss}, **options)
 
 
+@functools.cache
+def fit_plain(kind, loss):
+    """Return a fit to targets of size one, which those of all other sizes are compared to."""
+    options = (
+        {"alphas": 5, "cv": 3} if kind.__name__.endswith("CV") else {"alpha": 0.1, "tol": 1e-7}
+    )
+    return learner(kind, LOSSES.get(loss, loss), **options).fit(*draw())
+
+
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("loss", [Squared(), Huber(0.5), Absolute(), EpsilonInsensitive(0.2)])
+@pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("kind", [MixedNormRegressor, MultiTaskLearner])
-def test_targets_of_any_size(data, kind, loss, size):
-    X, Y = data
+def test_targets_of_any_size(data, kind, name, size):
+    (X, Y), loss = data, LOSSES[name]
     degree = 2 if isinstance(loss, (Squared, Huber)) else 1
-    plain = learner(kind, loss, alpha=0.1, tol=1e-7).fit(X, Y)
+    plain = fit_plain(kind, name)
     scaled = {name: value * size for name, value in loss.get_params().items()}
     alpha = 0.1 * size ** (degree - 1)
     other = learner(kind, type(loss)(**scaled), alpha=alpha, tol=1e-7).fit(X, Y * size)
@@ -48,7 +70,7 @@ def test_targets_of_any_size(data, kind, loss, size):
 @pytest.mark.parametrize("kind", [MixedNormRegressorCV, MultiTaskLearnerCV])
 def test_choosing_a_penalty_for_targets_of_any_size(data, kind, loss, size):
     X, Y = data
-    plain = learner(kind, loss, alphas=5, cv=3).fit(X, Y)
+    plain = fit_plain(kind, loss)
     other = learner(kind, loss, alphas=5, cv=3).fit(X, Y * size)
     assert other.best_score_ == pytest.approx(plain.best_score_, abs=1e-3)
     assert other.coef_ / size == pytest.approx(plain.coef_, rel=1e-3, abs=1e-3)

@@ -320,7 +320,8 @@ def test_kernels_become_factors_where_computing_them_at_every_use_takes_long(mon
     X, y = rows()
     bank = gaussian_bank(TAUS, dtype="float64", memory=4 * 60 * 60 * 8)
     assert MKLClassifier(bank).fit(X, y).bank_.factors is None
-    monkeypatch.setattr(storage_plan, "_MOST_SECONDS", 0.0)
+    settings = storage_plan.RecomputeSettings(most_seconds=0.0)
+    monkeypatch.setattr(storage_plan, "_RECOMPUTE", settings)
     with pytest.warns(KernelMemoryWarning):
         model = MKLClassifier(bank).fit(X, y)
     assert model.bank_.factors == "nystrom"

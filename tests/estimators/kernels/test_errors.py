@@ -175,9 +175,9 @@ def test_bad_rows(model):
 
 
 SHARED = [
-    ({"bank": ["linear"]}, TypeError, "no KernelBank; make one with mixnorm.kernels.KernelBank"),
-    ({"bank": GaussianKernel()}, TypeError, "is no KernelBank"),
-    ({"bank": KernelBank}, TypeError, "is no KernelBank"),
+    ({"bank": ["linear"]}, TypeError, "not a KernelBank; make one with mixnorm.kernels.KernelBank"),
+    ({"bank": GaussianKernel()}, TypeError, "is not a KernelBank"),
+    ({"bank": KernelBank}, TypeError, "is not a KernelBank"),
     ({"kernel": "rbf"}, ValueError, "kernel='rbf' is not known; 'bank' computes the kernels"),
     ({"kernel": None}, ValueError, "kernel=None is not known"),
     ({"kernel": np.eye(2)}, ValueError, "is not known; 'bank' computes"),

@@ -305,7 +305,7 @@ def test_interrupt(monkeypatch):
         ({"tol": -1.0}, ValueError, "tol=-1.0"),
         ({"max_iter": 0}, ValueError, "max_iter=0"),
         ({"warm_start": "yes"}, TypeError, "warm_start='yes'"),
-        ({"bank": "gaussian"}, TypeError, "is no KernelBank"),
+        ({"bank": "gaussian"}, TypeError, "is not a KernelBank"),
         ({"kernel": "rbf"}, ValueError, "kernel='rbf' is not known"),
     ],
 )

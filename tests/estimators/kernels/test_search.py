@@ -383,7 +383,7 @@ WRONG = [
     (UFOMKLClassifierCV(tol="small"), TypeError, "tol='small' must be a number"),
     (MKLRegressorCV(max_iter=0), ValueError, "max_iter=0 must be at least 1"),
     (MKLRegressorCV(kernel="rbf"), ValueError, "kernel='rbf' is not known"),
-    (MKLRegressorCV(bank=[1]), TypeError, "no KernelBank"),
+    (MKLRegressorCV(bank=[1]), TypeError, "not a KernelBank"),
     (MKLClassifierCV(loss="log"), ValueError, "loss='log' is not known"),
     (MKLClassifierCV(cv=1), ValueError, "1"),
 ]

@@ -265,7 +265,7 @@ def test_bad_data(data):
 
 @pytest.mark.parametrize("loss", [Squared(), Logistic()])
 def test_losses_that_are_none_on_labels(data, loss):
-    with pytest.raises(ValueError, match=r"is no loss on labels; choose one of \['hinge'"):
+    with pytest.raises(ValueError, match=r"is not a loss on labels; choose one of \['hinge'"):
         MixedNormClassifier(loss=loss).fit(*data)
 
 

@@ -219,7 +219,7 @@ def test_bad_data(data):
     with pytest.raises(ValueError, match="inconsistent numbers"):
         model.fit(X[:3], Y)
     for loss in (Hinge(), MultinomialLogistic()):
-        with pytest.raises(ValueError, match="is no regression loss; choose one of"):
+        with pytest.raises(ValueError, match="is not a regression loss; choose one of"):
             MixedNormRegressor(loss=loss).fit(X, Y)
     with pytest.raises(ValueError, match="loss='hinge' is not known"):
         MixedNormRegressor(loss="hinge").fit(X, Y)

@@ -212,7 +212,7 @@ def test_loss_objects_and_mistakes():
     ShareBoostClassifier(2, loss=MultinomialLogistic()).fit(X, y)
     with pytest.raises(ValueError, match="logistic.*margin"):
         ShareBoostClassifier(loss="hinge").fit(X, y)
-    with pytest.raises(ValueError, match="no regression loss"):
+    with pytest.raises(ValueError, match="not a regression loss"):
         ShareBoostRegressor(loss=MultinomialLogistic()).fit(X, y)
 
 

@@ -77,13 +77,16 @@ def test_one_standard_error_gives_a_smaller_model(noisy):
 @pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss"])
 def test_scoring(noisy, scoring):
     X, y = noisy
-    model = ShareBoostClassifierCV(4, cv=3, scoring=scoring).fit(X, y)
-    assert model.cv_results_["mean_test_score"].shape == (4,)
+    found = ShareBoostClassifierCV(4, cv=3, scoring=scoring).fit(X, y).cv_results_
+    folds = [
+        [get_scorer(scoring)(fit.truncate(size), X[test], y[test]) for size in (1, 2, 3, 4)]
+        for train, test in StratifiedKFold(3).split(X, y)
+        for fit in [ShareBoostClassifier(4).fit(X[train], y[train])]
+    ]
+    assert found["mean_test_score"] == pytest.approx(np.mean(folds, axis=0), rel=1e-9)
     if scoring == "accuracy":
-        plain = ShareBoostClassifierCV(4, cv=3).fit(X, y)
-        assert np.array_equal(
-            plain.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"]
-        )
+        plain = ShareBoostClassifierCV(4, cv=3).fit(X, y).cv_results_
+        assert np.array_equal(plain["mean_test_score"], found["mean_test_score"])
 
 
 def test_weights_enter_fits_and_scores(noisy):

@@ -40,8 +40,8 @@ from .conftest import Unlisted, table
 @pytest.mark.parametrize(
     ("params", "error", "words"),
     [
-        ({"kernel": "poly"}, TypeError, "no TensorKernel; give a tensor kernel"),
-        ({"kernel": PolynomialTensorKernel}, TypeError, "no TensorKernel"),
+        ({"kernel": "poly"}, TypeError, "not a TensorKernel; give a tensor kernel"),
+        ({"kernel": PolynomialTensorKernel}, TypeError, "not a TensorKernel"),
         ({"kernel": PolynomialTensorKernel(0)}, ValueError, "degree=0"),
         ({"gamma": 0.0}, ValueError, "gamma=0.0 must be positive"),
         ({"gamma": "auto"}, TypeError, "gamma='auto'"),

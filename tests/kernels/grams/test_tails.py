@@ -119,7 +119,7 @@ def test_narrow_kernels_need_more_than_one_block(monkeypatch):
     X = table(420, "clusters")
     K = gaussian_bank([2.0**-4]).fit(X).grams()
     good = tail_sums(K, 8)
-    monkeypatch.setattr(tails_module, "_MOST_PRODUCTS", 1)
+    monkeypatch.setattr(tails_module, "_TAILS", tails_module.TailSettings(most_products=1))
     assert tail_sums(K, 8)[0] > good[0]  # less of the large eigenvalues is found
 
 

@@ -40,7 +40,7 @@ def by_hand(rows, shape, pool, atom):
     """The response by its definition: the largest weighted product, or zero."""
     images = rows.reshape(-1, *shape).astype(np.float64)
     template, size = pool.template(atom), pool.template(atom).shape[0]
-    scale = pool._scale(atom, rows.shape[1])
+    scale = pool._find_scale(atom, rows.shape[1])
     k, j = divmod(atom[1], scale.across.n_bells)
     best = np.zeros(len(images))
     for y in range(shape[0] - size + 1):
@@ -294,7 +294,7 @@ class TestModels:
         pool = model.pool_
         wanted = 0
         for atom in model.path_["feature"]:
-            top, bottom, left, right = pool._scale(atom, 64).window(atom[1])
+            top, bottom, left, right = pool._find_scale(atom, 64).window(atom[1])
             wanted += (bottom - top) * (right - left) * (9 + 1)
         assert model.cost_.multiply_adds == wanted + 5 * 10
 
@@ -361,7 +361,7 @@ class TestModels:
         picture = pool.mask(atom, 64)
         assert picture.shape == (8, 8)
         assert picture.max() <= 1.0
-        assert np.count_nonzero(picture) == pool._scale(atom, 64).n_positions(atom[1])
+        assert np.count_nonzero(picture) == pool._find_scale(atom, 64).n_positions(atom[1])
 
     def test_blank_images(self):
         images, y = np.ones((20, 8, 8)), np.arange(20) % 2

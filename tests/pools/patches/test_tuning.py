@@ -40,7 +40,7 @@ def prepared(n=90, size=(2, 3), dtype=np.float64):
 def by_hand(X, data, atom, slope, bend):
     """The sums by their definition, image by image."""
     pool = data.pool
-    template, scale = pool.template(atom), pool._scale(atom, 30)
+    template, scale = pool.template(atom), pool._find_scale(atom, 30)
     size = scale.size
     top, bottom, left, right = scale.window(atom[1])
     down, across = scale.weights(atom[1])

@@ -1,4 +1,4 @@
-"""Texts of ``--help`` beside the options: examples and notes."""
+"""Texts of ``--help`` in addition to the options: examples and notes."""
 
 ABOUT = """\
 Learn from a table with a few features that all classes share.

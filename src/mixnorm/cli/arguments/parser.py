@@ -13,7 +13,7 @@ from mixnorm.cli.arguments import examples, types
 from mixnorm.cli.pools import FEATURE_WORDS
 
 if TYPE_CHECKING:
-    # argparse has no public names for what takes options and for a set of commands.
+    # argparse has no public names for an object with options and for a set of commands.
     from argparse import _ActionsContainer as Options
     from argparse import _SubParsersAction
 
@@ -168,14 +168,14 @@ def _add_learning(command: argparse.ArgumentParser, features: str, *, limited: b
         "--pool",
         choices=tuple(FEATURE_WORDS),
         default="columns",
-        help="kind of features: columns of the table (the default), stumps (a column is at most "
+        help="kind of atoms: columns of the table (the default), stumps (a column is at most "
         "a threshold), boxes (one or two such conditions at once), products of two columns, or "
         "pieces (functions that are linear near a point)",
     )
     _add_number(
         learning,
         "--max-inputs",
-        help="largest number of columns that all features together may read; each level of a "
+        help="largest number of columns that the model may read; each level of a "
         "category and each part of a date counts as a column",
     )
     words = "number of folds of the cross-validation (default 5)"

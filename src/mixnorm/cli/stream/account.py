@@ -1,4 +1,4 @@
-"""Errors of a stream: those of the learner, those of guessing without features, and rises."""
+"""Errors of a stream: of the learner, of guesses without features, and rises of the error."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class CommonestGuess:
 
     def __init__(self, counts: dict[Any, int] | None = None) -> None:
         self.counts = dict(counts or {})
-        # Among equally common classes the first to become so wins: a rival must be ahead.
+        # Of equally common classes, the first one to reach the count wins.
         self._best = max(self.counts, key=self.counts.__getitem__, default=None)
 
     def cost(self, labels: Sequence[Any]) -> float:

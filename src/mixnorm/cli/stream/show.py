@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from mixnorm.cli.arguments.parser import STREAM_FORMATS, UsageError
-from mixnorm.cli.held_out import mean_error
+from mixnorm.cli.held_out import compute_error
 from mixnorm.cli.screen import Screen, format_error
 from mixnorm.cli.stream.running import describe_error
-from mixnorm.cli.summary import error_name, select_plain_parameters
+from mixnorm.cli.summary import name_held_out_error, select_plain_parameters
 from mixnorm.exceptions import TableError
 from mixnorm.tables import RowReader, StreamModel, join_names, pluralize
 
@@ -37,7 +37,7 @@ class PredictedTable:
 
     def set_error(self, error: float, task: str, rows: int) -> None:
         """Set the error on so many rows, with a sentence about it."""
-        shown = f"{error_name(task)} {format_error(error, task)}"
+        shown = f"{name_held_out_error(task)} {format_error(error, task)}"
         self.error = error
         self.text = f"The table has the target: {shown} on {pluralize(rows, 'row')}."
 
@@ -80,7 +80,7 @@ def predict_rows(model: StreamModel, options: argparse.Namespace) -> PredictedTa
     pairs = [pair for pair in zip(values, labels, strict=True) if pair[1] is not None]
     if pairs:
         guess, truth = (np.array(part) for part in zip(*pairs, strict=True))
-        found.set_error(mean_error(truth, guess, None, model.task), model.task, len(pairs))
+        found.set_error(compute_error(truth, guess, None, model.task), model.task, len(pairs))
     return found
 
 

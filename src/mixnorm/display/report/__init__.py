@@ -1,4 +1,4 @@
-"""A fitted model as one HTML page that can be mailed, read offline and printed.
+"""A fitted model as one HTML page that can be sent by mail, read offline and printed.
 
 Open ``report.py`` first, then ``page.py``. A report holds plain figures and knows nothing of
 estimators. NumPy and the standard library alone build the page, which contains ``style.css``. The

@@ -1,4 +1,4 @@
-"""Advice on norms as one HTML page that can be mailed, read offline and printed."""
+"""Advice on norms as one HTML page that can be sent by mail, read offline and printed."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def advice_page(
     """
     more = advice.describe_more_rows() or "The theory has no bound for this norm here."
     sections = [
-        ("norms", "The norms", _norms(advice)),
-        ("bounds", "Bounds of the theory", _bounds(advice)),
+        ("norms", "The norms", _make_norms_table(advice)),
+        ("bounds", "Bounds of the theory", _make_bounds_table(advice)),
         ("more", "With more data", tag("p", more)),
-        ("words", "What the columns mean", _legend(advice)),
+        ("words", "What the columns mean", _make_legend(advice)),
     ]
     if made:
         sections.append(("origin", "How it was made", join(*(tag("p", one_line(m)) for m in made))))
@@ -55,7 +55,7 @@ def advice_page(
     return document(title, version, created, head, sections)
 
 
-def _norms(advice: Any) -> Html:
+def _make_norms_table(advice: Any) -> Html:
     rows = [
         (
             row["norm"],
@@ -75,7 +75,7 @@ def _norms(advice: Any) -> Html:
     return table(caption, head, rows)
 
 
-def _bounds(advice: Any) -> Html:
+def _make_bounds_table(advice: Any) -> Html:
     rows = []
     for row in advice.rows():
         radius = "" if math.isnan(row["data radius"]) else f"{row['data radius']:.3g}"
@@ -87,7 +87,7 @@ def _bounds(advice: Any) -> Html:
     return table(caption, head, rows)
 
 
-def _legend(advice: Any) -> Html:
+def _make_legend(advice: Any) -> Html:
     words = {
         "held-out error": "the mean over folds at the best penalty, with its standard error",
         "rank": "directions of the weights that are not negligible, on average",

@@ -53,11 +53,11 @@ class Confusion:
     def describe(self) -> str:
         """Describe the matrix in words."""
         total, right = self.counts.sum(), np.trace(self.counts)
-        parts = [f"{plural(len(self.counts), 'class', 'classes')}, {_rows(total)}."]
+        parts = [f"{plural(len(self.counts), 'class', 'classes')}, {_format_rows(total)}."]
         parts.append(f"{count(right)} on the diagonal, {percent(right / total)}.")
         for i, j in find_largest(self.wrong, 3):
             true, guess = shorten(self.names[i], 30), shorten(self.names[j], 30)
-            parts.append(f"{true} taken for {guess}: {_times(self.counts[i, j])}.")
+            parts.append(f"{true} taken for {guess}: {_format_times(self.counts[i, j])}.")
         return " ".join(parts)
 
 
@@ -77,19 +77,19 @@ def confusion_section(report: Report) -> Html | None:
     return join(
         tag("p", lead),
         _explain_omissions(len(shown), len(confusion.names)),
-        tag("div", _most_frequent(confusion), _most_missed(confusion), class_="lists"),
-        scroll("Confusion matrix", _matrix(confusion, shown)),
-        _legend(confusion, shown),
-        _numbers(confusion, shown),
+        tag("div", _list_confusions(confusion), _list_missed_classes(confusion), class_="lists"),
+        scroll("Confusion matrix", _draw_matrix(confusion, shown)),
+        _make_legend(confusion, shown),
+        _make_table(confusion, shown),
     )
 
 
-def _rows(amount: float) -> str:
+def _format_rows(amount: float) -> str:
     """Return a count of rows, which is a fraction if rows have weights."""
     return "1\u00a0row" if amount == 1 else f"{count(amount)}\u00a0rows"
 
 
-def _times(amount: float) -> str:
+def _format_times(amount: float) -> str:
     return "once" if amount == 1 else "twice" if amount == 2 else f"{count(amount)} times"
 
 
@@ -103,18 +103,18 @@ def _explain_omissions(shown: int, classes: int) -> Html | None:
     return tag("p", words, class_="muted")
 
 
-def _most_frequent(confusion: Confusion) -> Html:
+def _list_confusions(confusion: Confusion) -> Html:
     shares = confusion.shares(confusion.counts)
     items = []
     for i, j in find_largest(confusion.wrong, _MOST_CONFUSIONS):
         true, guess = name_tag(confusion.names[i], 80), name_tag(confusion.names[j], 80)
-        times, share = tag("b", _times(confusion.counts[i, j])), percent(shares[i, j])
+        times, share = tag("b", _format_times(confusion.counts[i, j])), percent(shares[i, j])
         items.append(tag("li", true, " taken for ", guess, ": ", times, f", {share} of its rows"))
     body = tag("ol", *items) if items else tag("p", "No class was taken for another.")
     return tag("div", tag("h3", "Most frequent confusions"), body)
 
 
-def _most_missed(confusion: Confusion) -> Html | None:
+def _list_missed_classes(confusion: Confusion) -> Html | None:
     """Return the classes with the largest shares of errors, if there are more than two classes."""
     wrong = confusion.wrong.sum(axis=1)
     shares = confusion.shares(wrong[:, None])[:, 0]
@@ -124,12 +124,12 @@ def _most_missed(confusion: Confusion) -> Html | None:
     items = []
     for i in order:
         name, share = name_tag(confusion.names[i], 80), tag("b", percent(shares[i]))
-        counts = f" wrong, {count(wrong[i])} of {_rows(confusion.sums[i])}"
+        counts = f" wrong, {count(wrong[i])} of {_format_rows(confusion.sums[i])}"
         items.append(tag("li", name, ": ", share, counts))
     return tag("div", tag("h3", "Classes that are missed most"), tag("ol", *items))
 
 
-def _layout(names: list[str], most: float) -> Grid:
+def _make_grid(names: list[str], most: float) -> Grid:
     """Return fields as large as the page allows, but no smaller than their text."""
     k = len(names)
     side = next(side for most_classes, side in _SIDES if k <= most_classes)
@@ -149,13 +149,13 @@ def _layout(names: list[str], most: float) -> Grid:
     return replace(grid, height=min(grid.width, grid.height))
 
 
-def _matrix(confusion: Confusion, shown: np.ndarray) -> Html:
+def _draw_matrix(confusion: Confusion, shown: np.ndarray) -> Html:
     counts = confusion.counts[np.ix_(shown, shown)]
     shares = confusion.shares(confusion.counts)[np.ix_(shown, shown)]
     names = [confusion.names[i] for i in shown]
     tips = [shorten(name, 18) for name in names]
-    grid = _layout(names, counts.max(initial=0.0))
-    most = _most_wrong(confusion, shown)
+    grid = _make_grid(names, counts.max(initial=0.0))
+    most = _find_largest_share(confusion, shown)
     fields, words = [], []
     for i, j in zip(*np.nonzero(counts), strict=True):
         x, y = grid.place(i, j)
@@ -164,18 +164,18 @@ def _matrix(confusion: Confusion, shown: np.ndarray) -> Html:
         hue, strength = ("right", share) if i == j else ("wrong", (share / most) ** 0.5)
         tip = f"{tips[i]} → {tips[j]}: {count(amount)}, {percent(share)}"
         fields.append(Cell(x, y, grid.width - 1, grid.height - 1, hue, strength, tip))
-        words.append(_cell_words(grid, x, y, amount, share))
+        words.append(_write_in_cell(grid, x, y, amount, share))
     title = "Confusion matrix of the held-out rows"
-    content = _guides(grid), cells(fields), join(*words), grid.names()
+    content = _draw_guides(grid), cells(fields), join(*words), grid.names()
     return picture("confusion", grid.size, title, confusion.describe(), *content)
 
 
-def _most_wrong(confusion: Confusion, shown: np.ndarray) -> float:
+def _find_largest_share(confusion: Confusion, shown: np.ndarray) -> float:
     """Return the largest share off the diagonal, which has full colour."""
     return float(confusion.shares(confusion.wrong)[np.ix_(shown, shown)].max(initial=0.0))
 
 
-def _guides(grid: Grid) -> Html:
+def _draw_guides(grid: Grid) -> Html:
     """Draw the frame and, with many classes, lines that lead to the names."""
     k = len(grid.rows)
     (left, top), (right, bottom) = grid.place(0, 0), grid.place(k, k)
@@ -188,21 +188,21 @@ def _guides(grid: Grid) -> Html:
     return join(*lines)
 
 
-def _cell_words(grid: Grid, x: float, y: float, amount: float, share: float) -> Html | None:
+def _write_in_cell(grid: Grid, x: float, y: float, amount: float, share: float) -> Html | None:
     """Return the count and, with few classes, the share in a field."""
     x, y = x + grid.width / 2, y + grid.height / 2
     text = count(amount)
     if len(grid.rows) <= _CLASSES_WITH_SHARES:
         return join(
             tag("text", text, x=x, y=y - 1, class_="value strong middle"),
-            tag("text", _brief(share), x=x, y=y + 13, class_="value small middle"),
+            tag("text", _format_share(share), x=x, y=y + 13, class_="value small middle"),
         )
     if len(grid.rows) <= _CLASSES_WITH_COUNTS and 10.5 * text_width(text) < grid.width:
         return tag("text", text, x=x, y=y + 4, class_="value small middle")
     return None
 
 
-def _brief(share: float) -> str:
+def _format_share(share: float) -> str:
     """Return a share with one decimal, without rounding it to 0 or 100 %."""
     if 0 < share < 0.0005:
         return f"<\u00a0{percent(0.0005, 2)}"
@@ -211,9 +211,9 @@ def _brief(share: float) -> str:
     return percent(share, 0 if share == 1 else 1)
 
 
-def _legend(confusion: Confusion, shown: np.ndarray) -> Html:
+def _make_legend(confusion: Confusion, shown: np.ndarray) -> Html:
     steps = (0.0, 0.25, 0.5, 0.75, 1.0)
-    most = _most_wrong(confusion, shown)
+    most = _find_largest_share(confusion, shown)
     right, wrong = (
         tag("span", *(swatch(hue, s) for s in steps), class_="scale") for hue in ("right", "wrong")
     )
@@ -225,7 +225,7 @@ def _legend(confusion: Confusion, shown: np.ndarray) -> Html:
     return legend(items)
 
 
-def _numbers(confusion: Confusion, shown: np.ndarray) -> Html:
+def _make_table(confusion: Confusion, shown: np.ndarray) -> Html:
     names = [name_tag(confusion.names[i]) for i in shown]
     rows = []
     for name, i in zip(names, shown, strict=True):

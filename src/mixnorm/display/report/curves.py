@@ -61,22 +61,22 @@ class PathChart:
 
 def curve_figures(report: Report) -> Html:
     """Return the charts of error and loss side by side, or of the loss alone."""
-    loss, error = _loss_curve(report), _error_curve(report)
+    loss, error = _make_loss_curve(report), _make_error_curve(report)
     if not error.points:
         why = (
             "The error on held-out rows was not measured, so only the training loss is shown. It"
             f" falls with every {report.word} and cannot tell how many are enough."
         )
-        return join(tag("p", why), _figure(loss, _legend(loss)))
+        return join(tag("p", why), _make_figure(loss, _make_legend(loss)))
     return tag(
         "div",
-        _figure(error, _legend(error)),
-        _figure(loss, None, sizes=(_NARROW_CHART,)),
+        _make_figure(error, _make_legend(error)),
+        _make_figure(loss, None, sizes=(_NARROW_CHART,)),
         class_="pair",
     )
 
 
-def _error_curve(report: Report) -> PathChart:
+def _make_error_curve(report: Report) -> PathChart:
     points = enumerate((feature.error for feature in report.features), 1)
     spread = enumerate(report.standard_error or (), 1)
     lines = {"null": report.null_error, "full": report.full.error if report.full else None}
@@ -91,13 +91,13 @@ def _error_curve(report: Report) -> PathChart:
     )
 
 
-def _loss_curve(report: Report) -> PathChart:
+def _make_loss_curve(report: Report) -> PathChart:
     values = [report.null_loss, *(feature.loss for feature in report.features)]
     points = [(i, value) for i, value in enumerate(values) if is_known(value)]
     return PathChart(report, "loss", "Training loss", points, number)
 
 
-def _figure(
+def _make_figure(
     curve: PathChart,
     legend: Html | None,
     sizes: tuple[tuple[int, int], ...] = (_WIDE_CHART, _NARROW_CHART),
@@ -107,19 +107,21 @@ def _figure(
         return tag("p", f"{curve.name}: no value is known.", class_="muted")
     variants = ("wide", "narrow") if len(sizes) == 2 else ("",)
     drawings = (_draw(curve, size, variant) for size, variant in zip(sizes, variants, strict=True))
-    unit = _ticks(curve, 1.0, 0.0)[2]
+    unit = _make_axis(curve, 1.0, 0.0)[2]
     caption = tag("figcaption", curve.name, tag("span", f", {unit}") if unit else None)
     return tag("figure", caption, *drawings, legend, class_="curve")
 
 
-def _ticks(curve: PathChart, start: float, end: float) -> tuple[Axis, Callable[[float], str], str]:
+def _make_axis(
+    curve: PathChart, start: float, end: float
+) -> tuple[Axis, Callable[[float], str], str]:
     """Return the vertical axis, the function that formats its ticks, and their unit."""
-    axis = Axis.around(_extent(curve), start, end, most=5)
+    axis = Axis.around(_list_extent(curve), start, end, most=5)
     return axis, *tick_text(axis.marks, percents="%" in curve.text(0.5))
 
 
 def _draw(curve: PathChart, size: tuple[int, int], variant: str) -> Html:
-    y, write, _ = _ticks(curve, size[1] - 42.0, 14.0)
+    y, write, _ = _make_axis(curve, size[1] - 42.0, 14.0)
     left = 18.0 + 11 * max(text_width(write(mark)) for mark in y.marks)
     right = size[0] - 14.0
     # Half a feature of room on each side, so that a single feature is in the middle.
@@ -131,29 +133,29 @@ def _draw(curve: PathChart, size: tuple[int, int], variant: str) -> Html:
         f"{curve.name} against the number of {curve.word}s",
         _describe(curve),
         draw_grid(y, left, right, write),
-        _sizes_axis(x, y.start, curve.word),
-        _band(curve, x, y),
-        _references(curve, y, left, right),
-        _line(curve, x, y),
+        _draw_sizes_axis(x, y.start, curve.word),
+        _draw_band(curve, x, y),
+        _draw_references(curve, y, left, right),
+        _draw_line(curve, x, y),
         _draw_mark(curve, x, y),
         class_=f"plot {variant or 'small'}",
     )
 
 
-def _extent(curve: PathChart) -> list[float]:
+def _list_extent(curve: PathChart) -> list[float]:
     """Return the values that the vertical axis must include."""
     values = [value for _, value in curve.points]
-    return values + [value for value in curve.lines.values() if _in_reach(curve, value)]
+    return values + [value for value in curve.lines.values() if _is_in_reach(curve, value)]
 
 
-def _in_reach(curve: PathChart, value: float) -> bool:
+def _is_in_reach(curve: PathChart, value: float) -> bool:
     values = [v for _, v in curve.points] + [0.0]
     low, high = min(values), max(values)
     room = _MOST_EXTENTS_TO_LINE * (high - low)
     return low - room <= value <= high + room
 
 
-def _sizes_axis(x: Axis, base: float, word: str) -> Html:
+def _draw_sizes_axis(x: Axis, base: float, word: str) -> Html:
     last = x.high - 0.5
     most = 10 if x.end - x.start > 400 else 6
     round_sizes = ticks(x.low + 0.5, max(last, x.low + 1.5), most, whole=True)
@@ -164,7 +166,7 @@ def _sizes_axis(x: Axis, base: float, word: str) -> Html:
     return join(tag("line", x1=x.start, x2=x.end, y1=base, y2=base, class_="base"), *labels, name)
 
 
-def _runs(curve: PathChart) -> list[list[Point]]:
+def _split_runs(curve: PathChart) -> list[list[Point]]:
     """Return the points as runs of consecutive numbers of features."""
     runs: list[list[Point]] = []
     for point in curve.points:
@@ -175,14 +177,18 @@ def _runs(curve: PathChart) -> list[list[Point]]:
     return runs
 
 
-def _path(points: Sequence[tuple[float, float]]) -> str:
+def _format_path(points: Sequence[tuple[float, float]]) -> str:
     return " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
 
 
-def _line(curve: PathChart, x: Axis, y: Axis) -> Html:
-    runs = _runs(curve)
+def _draw_line(curve: PathChart, x: Axis, y: Axis) -> Html:
+    runs = _split_runs(curve)
     lines = [
-        tag("polyline", points=_path([(x(i), y(v)) for i, v in run]), class_=f"line {curve.ident}")
+        tag(
+            "polyline",
+            points=_format_path([(x(i), y(v)) for i, v in run]),
+            class_=f"line {curve.ident}",
+        )
         for run in runs
         if len(run) > 1
     ]
@@ -191,15 +197,15 @@ def _line(curve: PathChart, x: Axis, y: Axis) -> Html:
     return join(*lines, *dots, between="\n")
 
 
-def _band(curve: PathChart, x: Axis, y: Axis) -> Html:
+def _draw_band(curve: PathChart, x: Axis, y: Axis) -> Html:
     """Draw a band of one standard error to both sides, cut at the frame."""
     drawn = []
-    for run in _runs(curve):
+    for run in _split_runs(curve):
         known_run = [(i, v, curve.spread[i]) for i, v in run if i in curve.spread]
         if len(known_run) > 1:
             upper = [(x(i), y(min(v + s, y.high))) for i, v, s in known_run]
             lower = [(x(i), y(max(v - s, y.low))) for i, v, s in reversed(known_run)]
-            drawn.append(tag("polygon", points=_path(upper + lower), class_="band"))
+            drawn.append(tag("polygon", points=_format_path(upper + lower), class_="band"))
         elif known_run:
             i, v, s = known_run[0]
             ends = y(min(v + s, y.high)), y(max(v - s, y.low))
@@ -207,12 +213,12 @@ def _band(curve: PathChart, x: Axis, y: Axis) -> Html:
     return join(*drawn)
 
 
-def _references(curve: PathChart, y: Axis, left: float, right: float) -> Html:
+def _draw_references(curve: PathChart, y: Axis, left: float, right: float) -> Html:
     return join(
         *(
             tag("line", x1=left, x2=right, y1=y(value), y2=y(value), class_=f"reference {name}")
             for name, value in curve.lines.items()
-            if _in_reach(curve, value)
+            if _is_in_reach(curve, value)
         )
     )
 
@@ -255,7 +261,7 @@ def _describe(curve: PathChart) -> str:
     return " ".join(parts)
 
 
-def _legend(curve: PathChart) -> Html:
+def _make_legend(curve: PathChart) -> Html:
     full = curve.report.full
     keys: list[tuple[str, str]] = []
     if curve.mark is not None:
@@ -266,7 +272,7 @@ def _legend(curve: PathChart) -> Html:
         one = "feature" if curve.word == "feature" else "column"
         size = plural(full.n_features, one) if full else ""
         words = f"no {curve.word}s" if name == "null" else f"linear model over all {size}"
-        off = "" if _in_reach(curve, value) else " (off the scale, not drawn)"
+        off = "" if _is_in_reach(curve, value) else " (off the scale, not drawn)"
         keys.append((f"reference {name}", f"{words}: {curve.text(value)}{off}"))
     items = (tag("li", tag("span", class_=f"key {key}"), words) for key, words in keys)
     return tag("ul", *items, class_="legend") if keys else Html("")

@@ -132,10 +132,10 @@ def effects_section(report: Report) -> Html:
     return join(
         tag("p", _explain(report, effects)),
         _explain_omissions(report, effects),
-        _strongest_words(effects),
+        _describe_strongest(effects),
         (bars if single else heat_map)(effects, title),
-        legend(_legend(effects)),
-        _numbers(effects),
+        legend(_make_legend(effects)),
+        _make_table(effects),
     )
 
 
@@ -165,7 +165,7 @@ def _explain_omissions(report: Report, effects: Effects) -> Html | None:
     return paragraph(parts)
 
 
-def _strongest_words(effects: Effects) -> Html:
+def _describe_strongest(effects: Effects) -> Html:
     found = effects.strongest(3)
     if not found:
         return tag("p", "All effects are zero or not known.")
@@ -177,7 +177,7 @@ def _strongest_words(effects: Effects) -> Html:
     return tag("p", "Strongest: ", join(*pieces, between=", "), ".")
 
 
-def _legend(effects: Effects) -> list[Html]:
+def _make_legend(effects: Effects) -> list[Html]:
     """Return the items that explain the colours; bars need no scale."""
     together = "several columns together: size without a sign"
     items: list[Html] = []
@@ -202,7 +202,7 @@ def _legend(effects: Effects) -> list[Html]:
     return items
 
 
-def _numbers(effects: Effects) -> Html:
+def _make_table(effects: Effects) -> Html:
     """Return the effects as a table, with one row per feature if there is a single output."""
     k, n = effects.values.shape
     features = [name_tag(name) for name in effects.features]

@@ -39,10 +39,10 @@ def one_line(text: str) -> str:
 
 def join(*parts: str | None, between: str = "") -> Html:
     """Join pieces; plain text is escaped."""
-    return Html(between.join(_inner(part) for part in parts if part is not None))
+    return Html(between.join(_escape_part(part) for part in parts if part is not None))
 
 
-def _inner(part: str) -> str:
+def _escape_part(part: str) -> str:
     return part if isinstance(part, Html) else _escape(clean(part), quote=False)
 
 
@@ -65,7 +65,7 @@ def tag(element: str, *content: str | None, **attributes: str | float | bool | N
         The element, well-formed for HTML and for XML.
     """
     opening = element + "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"'
+        f' {key.rstrip("_").replace("_", "-")}="{_format_attribute(value)}"'
         for key, value in attributes.items()
         if value is not None and value is not False
     )
@@ -74,7 +74,7 @@ def tag(element: str, *content: str | None, **attributes: str | float | bool | N
     return Html(f"<{opening}>{join(*content)}</{element}>")
 
 
-def _attribute(value: str | float | bool) -> str:
+def _format_attribute(value: str | float | bool) -> str:
     if value is True:
         return ""
     if isinstance(value, str):

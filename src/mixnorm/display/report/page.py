@@ -21,7 +21,7 @@ _POLICY = (
 
 
 @cache
-def _style() -> Html:
+def _read_style() -> Html:
     return Html(files(__package__).joinpath("style.css").read_text(encoding="utf-8"))
 
 
@@ -44,14 +44,14 @@ def document(
     """Return a page with a heading, a list of contents, and the sections ``parts``."""
     body = tag(
         "body",
-        tag("div", top, _contents(parts, names or {}), class_="top"),
-        tag("main", join(*(_section(*part) for part in parts), between="\n")),
-        _footer(version, created),
+        tag("div", top, _make_contents(parts, names or {}), class_="top"),
+        tag("main", join(*(_make_section(*part) for part in parts), between="\n")),
+        _make_footer(version, created),
     )
-    return f"<!DOCTYPE html>\n{tag('html', _head(title, version), body, lang='en')}\n"
+    return f"<!DOCTYPE html>\n{tag('html', _make_head(title, version), body, lang='en')}\n"
 
 
-def _head(title: str, version: str) -> Html:
+def _make_head(title: str, version: str) -> Html:
     return tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -62,7 +62,7 @@ def _head(title: str, version: str) -> Html:
         tag("meta", name="generator", content=f"mixnorm {one_line(version)}"),
         tag("title", one_line(title)),
         tag("link", rel="icon", href="data:,"),  # otherwise browsers request one
-        tag("style", _style()),
+        tag("style", _read_style()),
     )
 
 
@@ -71,7 +71,7 @@ def _list_sections(report: Report) -> list[tuple[str, str, Html]]:
     regression = report.task == "regression"
     errors = scatter_section(report) if regression else confusion_section(report)
     found: list[tuple[str, str, Html | None]] = [
-        ("curves", f"How many {report.word}s are enough", _curves(report)),
+        ("curves", f"How many {report.word}s are enough", _make_curves(report)),
         ("features", f"The {report.word}s", sections.features_section(report)),
         ("errors", "How far it is off" if regression else "Where it errs", errors),
         ("effects", f"What the {report.word}s do", effects_section(report)),
@@ -82,17 +82,17 @@ def _list_sections(report: Report) -> list[tuple[str, str, Html]]:
     return [(ident, name, content) for ident, name, content in found if content is not None]
 
 
-def _curves(report: Report) -> Html:
+def _make_curves(report: Report) -> Html:
     measured = one_line(report.how_measured) if report.how_measured else None
     return join(tag("p", measured) if measured else None, curve_figures(report))
 
 
-def _section(ident: str, name: str, content: Html) -> Html:
+def _make_section(ident: str, name: str, content: Html) -> Html:
     heading = tag("h2", name, id=f"{ident}-heading")
     return tag("section", heading, content, id=ident, aria_labelledby=f"{ident}-heading")
 
 
-def _contents(parts: list[tuple[str, str, Html]], names: dict[str, str]) -> Html:
+def _make_contents(parts: list[tuple[str, str, Html]], names: dict[str, str]) -> Html:
     links = (
         tag("li", tag("a", names.get(ident, ident).capitalize(), href=f"#{ident}"))
         for ident, _, _ in parts
@@ -100,7 +100,7 @@ def _contents(parts: list[tuple[str, str, Html]], names: dict[str, str]) -> Html
     return tag("nav", tag("ul", *links), aria_label="Contents")
 
 
-def _footer(version: str, created: str) -> Html:
+def _make_footer(version: str, created: str) -> Html:
     words = (
         f"mixnorm {one_line(version)} · {one_line(created)} · This page is complete:"
         " it loads nothing and runs no script."

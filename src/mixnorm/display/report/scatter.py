@@ -22,7 +22,7 @@ def scatter_section(report: Report) -> Html | None:
     pairs = report.scatter[(np.abs(report.scatter) < LARGEST_SHOWN).all(axis=1)]
     if not len(pairs):
         return tag("p", "No held-out prediction is a number.")
-    low, high = _frame(pairs)
+    low, high = _find_frame(pairs)
     inside = pairs[((pairs >= low) & (pairs <= high)).all(axis=1)]
     y = Axis.around((low, high), _SIDE - 42, 12.0, most=5, zero=False)
     amounts = None  # of points in each square, if there are many
@@ -30,20 +30,20 @@ def scatter_section(report: Report) -> Html | None:
         edges = np.linspace(y.low, y.high, _SQUARES + 1)
         amounts = np.histogram2d(inside[:, 0], inside[:, 1], bins=(edges, edges))[0]
     return join(
-        tag("p", _residuals_in_words(pairs)),
+        tag("p", _describe_residuals(pairs)),
         _explain_omissions(len(report.scatter), len(pairs), len(inside)),
         tag(
             "div",
             scroll("Predictions against the truth", _draw(inside, y, amounts, pairs)),
-            _quantile_table(pairs[:, 1] - pairs[:, 0]),
+            _make_quantile_table(pairs[:, 1] - pairs[:, 0]),
             class_="pair even",
         ),
-        _legend(amounts) if amounts is not None else None,
-        _numbers(pairs),
+        _make_legend(amounts) if amounts is not None else None,
+        _make_table(pairs),
     )
 
 
-def _frame(pairs: np.ndarray) -> tuple[float, float]:
+def _find_frame(pairs: np.ndarray) -> tuple[float, float]:
     """Return the range to draw, without a few remote values that would shrink the rest to a dot."""
     low, high = float(pairs.min()), float(pairs.max())
     inner = np.quantile(pairs, (0.005, 0.995))
@@ -62,7 +62,7 @@ def _explain_omissions(given: int, numbers: int, inside: int) -> Html | None:
     return paragraph(parts)
 
 
-def _residuals_in_words(pairs: np.ndarray) -> str:
+def _describe_residuals(pairs: np.ndarray) -> str:
     residual = pairs[:, 1] - pairs[:, 0]
     misses = np.abs(residual)
     half, most, worst = np.quantile(misses, (0.5, 0.9, 1.0))
@@ -96,19 +96,19 @@ def _draw(inside: np.ndarray, y: Axis, amounts: np.ndarray | None, pairs: np.nda
         *values,
         tag("text", f"truth{unit}", x=(x.start + x.end) / 2, y=y.start + 36, class_="axis middle"),
         tag("text", f"prediction{unit}", x=left + 6, y=y.end + 16, class_="axis"),
-        _points(inside, x, y) if amounts is None else _squares(amounts, x, y),
+        _draw_points(inside, x, y) if amounts is None else _draw_squares(amounts, x, y),
         tag("line", x1=x.start, y1=y.start, x2=x.end, y2=y.end, class_="diagonal"),
         class_="fit",
     )
 
 
-def _points(inside: np.ndarray, x: Axis, y: Axis) -> Html:
+def _draw_points(inside: np.ndarray, x: Axis, y: Axis) -> Html:
     return join(
         *(tag("circle", cx=x(true), cy=y(guess), r=3, class_="point") for true, guess in inside)
     )
 
 
-def _squares(amounts: np.ndarray, x: Axis, y: Axis) -> Html:
+def _draw_squares(amounts: np.ndarray, x: Axis, y: Axis) -> Html:
     side = (x.end - x.start) / _SQUARES
     most = np.log1p(amounts.max())
     fields = []
@@ -119,13 +119,13 @@ def _squares(amounts: np.ndarray, x: Axis, y: Axis) -> Html:
     return cells(fields)
 
 
-def _legend(amounts: np.ndarray) -> Html:
+def _make_legend(amounts: np.ndarray) -> Html:
     scale = tag("span", *(swatch("size", s) for s in (0.25, 0.5, 0.75, 1.0)), class_="scale")
     words = f" {count(amounts.max())} rows in a square (logarithmic)"
     return tag("ul", tag("li", "1 ", scale, words), class_="legend")
 
 
-def _quantile_table(residual: np.ndarray) -> Html:
+def _make_quantile_table(residual: np.ndarray) -> Html:
     values = np.quantile(residual, _QUANTILES)
     rows = (
         [percent(share, 0), number(float(value))]
@@ -143,10 +143,10 @@ def _describe(pairs: np.ndarray) -> str:
     ]
     if true.std() > 0 and guess.std() > 0:
         parts.append(f"Their correlation is {number(float(np.corrcoef(true, guess)[0, 1]))}.")
-    return " ".join([*parts, "A line marks where both are equal.", _residuals_in_words(pairs)])
+    return " ".join([*parts, "A line marks where both are equal.", _describe_residuals(pairs)])
 
 
-def _numbers(pairs: np.ndarray) -> Html:
+def _make_table(pairs: np.ndarray) -> Html:
     """Return a table of the predictions by tenths of the truth."""
     order = np.argsort(pairs[:, 0], kind="stable")
     rows = []

@@ -35,13 +35,13 @@ def masthead(report: Report) -> Html:
         tag("p", f"mixnorm report · {report.task}", class_="overline"),
         tag("h1", name_tag(report.title)),
         interrupted,
-        tag("p", _answer(report), class_="answer"),
-        tag("p", _comparison(report), class_="comparison"),
+        tag("p", _make_answer(report), class_="answer"),
+        tag("p", _compare_errors(report), class_="comparison"),
     )
 
 
-def _answer(report: Report) -> Html:
-    size = tag("strong", _size(report))
+def _make_answer(report: Report) -> Html:
+    size = tag("strong", _describe_size(report))
     error = _find_error(report)
     if error is None:
         return join(size, "; the error on held-out rows was not measured.")
@@ -55,32 +55,32 @@ def _answer(report: Report) -> Html:
     return join(size, "; ", result, f"{doubt}.")
 
 
-def _size(report: Report) -> str:
+def _describe_size(report: Report) -> str:
     """Return the size of the model: ``3 of 8 features``, ``9 stumps of 3 columns (of 8)``."""
     if report.word == "feature":
         return f"{text.count(report.chosen)} of {text.plural(report.columns, 'feature')}"
-    return f"{text.plural(report.chosen, report.word)} of {_columns(report)}"
+    return f"{text.plural(report.chosen, report.word)} of {_describe_columns(report)}"
 
 
-def _columns(report: Report) -> str:
+def _describe_columns(report: Report) -> str:
     if report.n_read == report.columns:
         return f"all {text.plural(report.columns, 'column')}"
     return f"{text.plural(report.n_read, 'column')} (of {text.count(report.columns)})"
 
 
-def _inputs(report: Report, amount: int) -> str:
+def _count_inputs(report: Report, amount: int) -> str:
     """Return a number of columns, which are called features unless features are made of them."""
     return text.plural(amount, "feature" if report.word == "feature" else "column")
 
 
-def _comparison(report: Report) -> str | None:
+def _compare_errors(report: Report) -> str | None:
     parts = []
     if text.is_known(report.null_error):
         error = text.measure(report.null_error, report.task)
         parts.append(f"Without any {report.word} it would be {error}")
     if report.full is not None and text.is_known(report.full.error):
         lead = "with" if parts else "With"
-        size = _inputs(report, report.full.n_features)
+        size = _count_inputs(report, report.full.n_features)
         linear = "" if report.word == "feature" else "a linear model of "
         own, ours = report.full.own_error, ""
         if text.is_known(own):
@@ -97,26 +97,26 @@ def tiles(report: Report) -> Html:
     doubt = None if spread is None else f"{text.margin(spread, report.task)} standard error"
     doubt = "not measured" if error is None else doubt
     plain = report.word == "feature"
-    offered = f"{text.count(report.columns)} columns" if plain else _columns(report)
+    offered = f"{text.count(report.columns)} columns" if plain else _describe_columns(report)
     figures = [
         (f"{report.word}s".capitalize(), text.count(report.chosen), f"of {offered}"),
         (f"Held-out {report.error_name}", text.measure(error, report.task), doubt),
         ("Multiply-adds", text.count(report.multiply_adds), "for one prediction"),
-        ("Rows", text.count(report.rows), _classes(report)),
+        ("Rows", text.count(report.rows), _count_classes(report)),
         ("Fitted in", text.duration(report.fit_seconds), None),
     ]
     if report.full is not None:
         full = text.measure(report.full.error, report.task)
         words = f"{report.error_name}, linear model"
-        figures.insert(2, (f"All {_inputs(report, report.full.n_features)}", full, words))
+        figures.insert(2, (f"All {_count_inputs(report, report.full.n_features)}", full, words))
     described = (
         (name, join(tag("b", value), tag("span", more) if more else None))
         for name, value, more in figures
     )
-    return _pairs(described, "tiles")
+    return _make_list(described, "tiles")
 
 
-def _classes(report: Report) -> str:
+def _count_classes(report: Report) -> str:
     words = ("class", "classes") if report.task == "classification" else ("output", "outputs")
     return text.plural(len(report.classes), *words)
 
@@ -128,20 +128,20 @@ def features_section(report: Report) -> Html:
     parts: list[Html | None] = [
         tag(
             "p",
-            "In the order they were chosen, with how far each lowered the training loss, given"
-            " those above it.",
+            "In the order they were chosen. Each lowers the training loss by the amount shown,"
+            " given those above it.",
         ),
         tag("p", one_line(report.how_folds)) if report.how_folds else None,
         _list_members(report),
-        _path_table(report, f"{many.capitalize()} of the model", 0, listed, null=True),
+        _make_path_table(report, f"{many.capitalize()} of the model", 0, listed, null=True),
     ]
     if listed < report.chosen:
         words = f"{text.count(report.chosen - listed)} more {many} of the model"
-        body = _path_table(report, f"Further {many} of the model", listed, report.chosen)
+        body = _make_path_table(report, f"Further {many} of the model", listed, report.chosen)
         parts.append(fold(words, body))
     if report.chosen < last:
         beyond = text.plural(last - report.chosen, report.word)
-        body = _path_table(report, "Beyond the model", report.chosen, last)
+        body = _make_path_table(report, "Beyond the model", report.chosen, last)
         parts.append(fold(f"{beyond} beyond the model, as the curve goes on", body))
     return join(*parts)
 
@@ -154,7 +154,9 @@ def _list_members(report: Report) -> Html | None:
     return tag("p", words, join(*(name_tag(name) for name in report.members), between=", "), ".")
 
 
-def _path_table(report: Report, caption: str, start: int, stop: int, null: bool = False) -> Html:
+def _make_path_table(
+    report: Report, caption: str, start: int, stop: int, null: bool = False
+) -> Html:
     largest = max((f.gain for f in report.features if text.is_known(f.gain)), default=0.0)
     errors = report.null_error is not None or any(f.error is not None for f in report.features)
     folds = any(feature.folds is not None for feature in report.features)
@@ -168,15 +170,19 @@ def _path_table(report: Report, caption: str, start: int, stop: int, null: bool 
         error = text.measure(report.null_error, report.task)
         rows.append([none, "", text.number(report.null_loss), *([""] if folds else []), error])
     for i, feature in enumerate(report.features[start:stop], start):
-        kind = _kind(feature)
+        kind = _describe_kind(feature)
         name = tag("span", name_tag(feature.name), tag("small", kind) if kind else None)
-        row = [_add_rank(f"{i + 1}", name), _gain(feature.gain, largest), text.number(feature.loss)]
-        row += [_in_folds(feature, report)] if folds else []
+        row = [
+            _add_rank(f"{i + 1}", name),
+            _draw_gain(feature.gain, largest),
+            text.number(feature.loss),
+        ]
+        row += [_count_folds(feature, report)] if folds else []
         rows.append([*row, _add_margin(feature.error, spread[i], report.task)])
     return table(caption, head, (row[: len(head)] for row in rows), class_="path")
 
 
-def _in_folds(feature: Feature, report: Report) -> str:
+def _count_folds(feature: Feature, report: Report) -> str:
     if feature.folds is None:
         return text.NONE
     whole = "" if report.n_folds is None else f" of {text.count(report.n_folds)}"
@@ -194,14 +200,14 @@ def _add_margin(error: float | None, spread: float | None, task: str) -> Html:
     return join(text.measure(error, task), " " if doubt else None, shown)
 
 
-def _kind(feature: Feature) -> str:
+def _describe_kind(feature: Feature) -> str:
     kind = one_line(feature.kind) if feature.kind else ""
     if feature.n_columns > 1:
         kind += f"{', ' if kind else ''}{text.plural(feature.n_columns, 'column')}"
     return kind
 
 
-def _gain(gain: float, largest: float) -> Html:
+def _draw_gain(gain: float, largest: float) -> Html:
     share = gain / largest if text.is_known(gain) and largest > 0 else 0.0
     bar = tag("span", class_="bar", style=f"width:{100 * max(share, 0):.1f}%")
     return tag(
@@ -231,7 +237,7 @@ def cost_section(report: Report) -> Html:
     note = tag("p", one_line(full.note), class_="muted") if full and full.note else None
     cells = (row[: len(head)] for row in rows)
     figures = table(caption, head, cells, class_="figures")
-    return join(tag("p", _cost_words(report)), figures, note)
+    return join(tag("p", _describe_cost(report)), figures, note)
 
 
 def _compare(ours: int, theirs: int | None) -> list[str]:
@@ -242,7 +248,7 @@ def _compare(ours: int, theirs: int | None) -> list[str]:
     return [text.count(ours), text.count(theirs), fewer]
 
 
-def _cost_words(report: Report) -> str:
+def _describe_cost(report: Report) -> str:
     words = (
         f"A prediction needs {text.plural(report.n_read, 'column')} of the table and"
         f" {text.plural(report.multiply_adds, 'multiplication')}, each with an addition"
@@ -266,7 +272,7 @@ def data_section(report: Report) -> Html:
         (outputs, text.count(len(report.classes))),
     ]
     notes = [tag("li", one_line(note)) for note in report.notes]
-    return join(_pairs(facts), tag("ul", *notes, class_="notes") if notes else None)
+    return join(_make_list(facts), tag("ul", *notes, class_="notes") if notes else None)
 
 
 def origin_section(report: Report) -> Html:
@@ -278,10 +284,10 @@ def origin_section(report: Report) -> Html:
     ]
     # A mark replaces characters that cannot be shown, because the command may be used again.
     command = tag("pre", tag("code", clean(report.command, gap="\ufffd")))
-    return join(_pairs(facts), tag("p", "The command that made this report:"), command)
+    return join(_make_list(facts), tag("p", "The command that made this report:"), command)
 
 
-def _pairs(pairs: Iterable[tuple[str, str]], class_: str = "facts") -> Html:
+def _make_list(pairs: Iterable[tuple[str, str]], class_: str = "facts") -> Html:
     """Return a list of names and values."""
     boxes = (tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs)
     return tag("dl", *boxes, class_=class_)

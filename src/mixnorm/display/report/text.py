@@ -17,7 +17,7 @@ LARGEST_SHOWN = 1e150
 
 
 def is_known(value: float | None) -> TypeGuard[float]:
-    """Tell whether a value is a number that can be written and drawn."""
+    """Return whether a value is a number that can be written and drawn."""
     return value is not None and abs(value) < LARGEST_SHOWN
 
 
@@ -68,11 +68,11 @@ def percent(value: float | None, decimals: int | None = None) -> str:
             return f"<{_SPACE}{percent(1e-5, 3)}"
         if 0 < 1 - value < 5e-6:
             return f">{_SPACE}{percent(0.99999, 3)}"
-        decimals = _decimals(value)
+        decimals = _choose_decimals(value)
     return f"{format_fixed(100 * value, decimals)}{_SPACE}%"
 
 
-def _decimals(share: float) -> int:
+def _choose_decimals(share: float) -> int:
     if share in (0, 1):
         return 0
     near = min(abs(share), abs(1 - share))
@@ -137,10 +137,10 @@ def text_width(text: str) -> float:
 
     The exact width is not known, because the reader's system chooses the font.
     """
-    return sum(_glyph_width(letter) for letter in text)
+    return sum(_estimate_glyph_width(letter) for letter in text)
 
 
-def _glyph_width(letter: str) -> float:
+def _estimate_glyph_width(letter: str) -> float:
     if unicodedata.combining(letter) or letter in "\u200b\u200c\u200d\ufe0e\ufe0f":
         return 0.0
     if unicodedata.east_asian_width(letter) in "WF":
@@ -160,7 +160,7 @@ def shorten(name: str, width: float) -> str:
     room = width - text_width("…")
     kept = ""
     for letter in line:
-        room -= _glyph_width(letter)
+        room -= _estimate_glyph_width(letter)
         if room < 0:
             break
         kept += letter

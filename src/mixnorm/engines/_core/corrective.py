@@ -22,6 +22,16 @@ from mixnorm.pools import Curvature
 # With more columns than this, one curvature model serves all outputs: a model for each output would
 # save steps, but cost more than these steps.
 _COLUMNS_FOR_SHARED_MODEL = 512
+# A step must lower the objective by this share of what its slope promises (Armijo's rule). A small
+# one, as the whole quasi-Newton step is nearly always right.
+_LEAST_GAIN_OF_STEP = 1e-4
+# Lengths that a line search tries at most, and the range of the factor from each to the next.
+_MOST_LENGTHS, _SHORTEST_CUT, _LONGEST_CUT = 20, 0.1, 0.5
+# A step that ends because of rounding counts as converged if about this part of the objective is
+# left to gain: a user can do nothing about the rest.
+_ENOUGH_IN_SPITE_OF_ROUNDING = 1e-3
+# Steps that a curvature model serves at least, within one correction and from one to the next.
+_LEAST_AGE, _LEAST_AGE_AT_START = 4, 6
 
 
 @dataclass(frozen=True)
@@ -70,6 +80,7 @@ class Support:
         self._options = {"dtype": weight.dtype, "device": device_of(weight)}
         self._epsilon, self._tiny = epsilon(weight), tiny(weight)
         n_samples, n_outputs = weight.shape[0], problem.n_outputs
+        # A column of the data is a row here, so that a new one is written to memory in one piece.
         self._buffer = xp.empty((capacity + fit_intercept, n_samples), **self._options)
         #: The row of the first column: those before are of the intercept.
         self.first = self.size = int(fit_intercept)
@@ -104,7 +115,9 @@ class Support:
     def rescore(self) -> None:
         """Compute the scores, the loss and the residual from the weights."""
         problem = self.problem
-        self.scores = (self.weights.T @ self.design).T  # zeros where there are no rows
+        # The transpose of a product, which lies output by output, as losses read scores. It is zero
+        # if there are no rows.
+        self.scores = (self.weights.T @ self.design).T
         self.value, self.residual = problem.loss.value_and_residual(
             self.scores, problem.target, problem.weight
         )
@@ -137,6 +150,7 @@ class Support:
         """Return the intercept for columns that are not centred."""
         if not self.has_intercept:
             return self._xp.zeros((self.problem.n_outputs,), **self._options)
+        # w (x - m) + b is w x + (b - w m).
         return self.weights[0, :] - self._offsets[1:] @ self.weights[1:, :]
 
     def start_from(self, intercept: Array) -> None:
@@ -156,12 +170,14 @@ class Support:
         """
         xp, start = self._xp, self.size
         stop = start + rows.shape[0]
+        # Growing by half each time copies every column a constant number of times in all.
         if stop > self._buffer.shape[0]:
             grown = xp.empty((max(stop, 3 * start // 2), self._buffer.shape[1]), **self._options)
             grown[:start, :] = self.design
             self._buffer = grown
         self._buffer[start:stop, :] = rows
         self.size = stop
+        # A model of each output cannot be extended to one that all outputs share.
         if start <= _COLUMNS_FOR_SHARED_MODEL < stop:
             self._factor = None
         if self._factor is not None:
@@ -185,6 +201,8 @@ class Support:
         The two share the memory of the columns, so that only one of them may grow. With
         ``own_room`` the copy has memory of its own.
         """
+        # A shallow copy is enough: weights, scores and residual are replaced, never changed in
+        # place. Blocks and the factor are changed in place, and are copied.
         other = copy.copy(self)
         other.blocks = dict(self.blocks)
         other._factor = copy.copy(self._factor)
@@ -198,6 +216,7 @@ class Support:
         other = copy.copy(self)
         xp, gone = self._xp, self.blocks[atom]
         width = gone.stop - gone.start
+        # The rows are moved together in memory of its own, as the original keeps all of them.
         other._buffer = xp.empty(self._buffer.shape, **self._options)
         other._buffer[: gone.start, :] = self._buffer[: gone.start, :]
         other._buffer[gone.start : self.size - width, :] = self._buffer[gone.stop : self.size, :]
@@ -209,6 +228,7 @@ class Support:
             for name, part in self.blocks.items()
             if name != atom
         }
+        # Removing rows from the middle of a Cholesky factor costs about as much as a new one.
         other._factor = None
         other.rescore()
         return other
@@ -225,9 +245,12 @@ class Support:
         of the penalty take from it.
         """
         problem, xp = self.problem, self._xp
+        # Samples of weight zero do not count towards the range of a column. A zero in their place
+        # can only widen it, which keeps the bound.
         used = xp.where(problem.weight > 0, rows, xp.zeros_like(rows[:, :1]))
         high, low = xp.max(used, axis=1), xp.min(used, axis=1)
         if not self.has_intercept:
+            # Without an intercept the largest magnitude counts, which half of this range is.
             high, low = xp.maximum(xp.abs(high), xp.abs(low)), xp.zeros_like(low)
             high = 2.0 * high
         reach = 0.5 * float(xp.sum(high - low))
@@ -245,11 +268,14 @@ class Support:
         if self.size == 0:
             return Outcome(0, 0.0, True)
         precision = 2.0 * self._epsilon
-        self._refresh_if(max(6, self.size // 2))
+        # A model costs about as much as ``size`` steps, so that larger ones serve longer.
+        self._refresh_if(max(_LEAST_AGE_AT_START, self.size // 2))
         gradient, orthant = self._slopes()
         history = self._history(orthant)
         objective, stalled = self.objective, False
         for iteration in range(self.problem.max_iter + 1):
+            # With B the inverse Hessian of the model, the step is B g, the slope is g' B g, and
+            # half of it is what the quadratic model has left to gain.
             step, slope = self._step(history, gradient, orthant)
             gap = 0.5 * slope
             enough = tol * max(objective, scale) if objective <= goal else 0.0
@@ -263,25 +289,32 @@ class Support:
                 break
             moved = self._line_search(step, slope, objective, orthant)
             self._age += 1
-            if (
-                moved is None and stalled
-            ):  # even a new model finds no descent: only rounding is left
-                return Outcome(iteration, gap, gap <= max(tol, 1e-3) * max(objective, scale))
+            # Even a new model finds no descent: only rounding is left.
+            if moved is None and stalled:
+                enough = max(tol, _ENOUGH_IN_SPITE_OF_ROUNDING) * max(objective, scale)
+                return Outcome(iteration, gap, gap <= enough)
             stalled = moved is None
             objective, previous, before = self.objective, gradient, orthant
             gradient, orthant = self._slopes()
-            fresh = self._refresh_if(1 if stalled else max(4, self.size))
+            # A step that failed is a reason to doubt the model. Past steps are of no use around a
+            # new model, or for other free weights: their changes were measured along other
+            # directions.
+            fresh = self._refresh_if(1 if stalled else max(_LEAST_AGE, self.size))
             if fresh or (orthant is not None and not orthant.same_as(before)):
                 history = self._history(orthant)
             elif moved is not None:
                 change = gradient - previous
-                if orthant is not None:  # only free weights count
+                # Weights that stay at zero do not move, whatever their gradient does.
+                if orthant is not None:
                     change = self._xp.where(orthant.free, change, self._xp.zeros_like(change))
                 history.record(self._xp.reshape(moved, (-1,)), self._xp.reshape(change, (-1,)))
         return Outcome(self.problem.max_iter, gap, False)
 
     def gradient(self) -> Any:
-        """Return the gradient of the loss and the smooth part of the penalty in the weights."""
+        """Return the gradient of the loss and the smooth part of the penalty in the weights.
+
+        That of the loss is :eq:`column-gradient`; the intercept has no penalty.
+        """
         gradient, problem = self.design @ self.residual, self.problem
         gradient[self.first :, :] += problem.alpha * problem.penalty.gradient(self.column_weights)
         return gradient
@@ -324,7 +357,8 @@ class Support:
             count = self.curvature().count_determined(self._ridge)
             if self.curvature().n_factors == 1:
                 count *= problem.n_outputs
-        if problem.loss.shift_invariant:  # all weights of a row but one count
+        # A constant added to all weights of a row changes nothing: one of them is not determined.
+        if problem.loss.shift_invariant:
             count *= (problem.n_outputs - 1) / problem.n_outputs
         return count
 
@@ -348,6 +382,7 @@ class Support:
 
     def loss_per_error(self) -> float:
         """Return the loss divided by the sum of the magnitudes of the residual."""
+        # A perfect fit has neither; the smallest number keeps the division defined.
         return self.value / (float(self._xp.sum(self._xp.abs(self.residual))) + self._tiny)
 
     def forget_curvature(self) -> None:
@@ -362,6 +397,7 @@ class Support:
             ridge = xp.full((self.size,), problem.new_ridge, **self._options)
             ridge[:first] = 0.0
             return ridge
+        # Penalties of degree one bend by an amount that depends on the weights.
         bends = problem.alpha * problem.penalty.curvature(self.column_weights)
         free = xp.zeros((first, problem.n_outputs), **self._options)
         ridge = xp.concat([free, bends]).T
@@ -370,7 +406,8 @@ class Support:
     def _penalise(self, weights: Array) -> float:
         """Return the penalty of some weights."""
         problem = self.problem
-        if problem.alpha == 0.0:  # the penalty of very large weights may overflow
+        # Zero times an overflow would be NaN: weights without a penalty may be very large.
+        if problem.alpha == 0.0:
             return 0.0
         return problem.alpha * problem.penalty.value(weights[self.first :, :])
 
@@ -410,6 +447,8 @@ class Support:
     ) -> tuple[Any, float]:
         """Return the step to subtract, and the slope of the objective along it."""
         xp = self._xp
+        # The penalty's kinks are part of the slope; without them the step would run into zero and
+        # stop there, at no gain.
         slopes = gradient if orthant is None else orthant.slope
         flat = xp.reshape(slopes, (-1,))
         step = xp.reshape(history.direction(flat), gradient.shape)
@@ -442,16 +481,20 @@ class Support:
     ) -> Any | None:
         """Move against ``step`` until the objective falls enough; return the move, or None."""
         problem = self.problem
+        # Near the optimum a good step changes the objective by less than its rounding error.
         noise = 4.0 * self._epsilon * abs(objective)
         length, along = 1.0, None
-        for _ in range(20):
+        for _ in range(_MOST_LENGTHS):
             move = -length * step
             weights = self.weights + move
             if orthant is not None:
                 weights = orthant.land(weights)
                 move = weights - self.weights
+                # Weights that stopped at zero bend the path: the slope is that of the actual move.
                 slope = max(0.0, -float(self._xp.sum(orthant.slope * move)) / length)
-            if along is None or orthant is not None:  # else the scores move in proportion
+            # One product with the columns serves all lengths of a straight path, along which the
+            # scores move in proportion.
+            if along is None or orthant is not None:
                 along = (step.T @ self.design if orthant is None else move.T @ self.design).T
             scores = along * (-length if orthant is None else 1.0)
             scores += self.scores
@@ -459,14 +502,16 @@ class Support:
                 scores, problem.target, problem.weight
             )
             reached = value + self._penalise(weights)
-            if reached <= objective - 1e-4 * length * slope + noise:
+            if reached <= objective - _LEAST_GAIN_OF_STEP * length * slope + noise:
                 self.weights, self.scores = weights, scores
                 self.value, self.residual = value, residual
                 self._settle()
                 return move
+            # The minimum of the parabola with this slope at zero and this value at ``length``, kept
+            # within a range: a soft-max is flatter than a parabola far out.
             bend = reached - objective + length * slope
             wanted = 0.5 * slope * length * length / bend if bend > 0 else 0.5 * length
-            length = min(max(wanted, 0.1 * length), 0.5 * length)
+            length = min(max(wanted, _SHORTEST_CUT * length), _LONGEST_CUT * length)
         return None
 
     def _settle(self) -> None:

@@ -27,6 +27,14 @@ _ENTRIES_PER_WEIGHTED_BLOCK_ON_DEVICE = 1 << 26
 # The steps of a model built on this many samples are as good as those of one built on all samples.
 # Where there are at least twice as many, this many are drawn, the same ones in every fit.
 _SAMPLES_PER_MODEL = 8192
+# Multiples of the rounding error that are added to a diagonal: products of this many samples have
+# lost about five bits.
+_ROUNDING_OF_DIAGONAL = 32.0
+# A row is seen badly if its curvature on all samples is more than this times that on those in use.
+_UNSEEN = 2.0
+# Attempts to factor a matrix, and the factor of what is added to its diagonal from each to the
+# next.
+_FACTOR_ATTEMPTS, _SHIFT_GROWTH = 8, 8.0
 
 
 class CurvatureFactor:
@@ -44,11 +52,14 @@ class CurvatureFactor:
 
     def __init__(self, design: Array, curvature: Array, ridge: Array) -> None:
         size, n_samples = design.shape
+        # A Gram matrix of more rows needs more samples to have full rank with room to spare, but
+        # the time of the products must not grow as their square.
         used = max(_SAMPLES_PER_MODEL, min(32 * size, 2 * (_SAMPLES_PER_MODEL + size)))
         self._samples = _draw_samples(n_samples, used, design) if n_samples >= 2 * used else None
         self._curvature = curvature.T
         self._weights = self._take_samples(self._curvature)
         if self._samples is not None:
+            # Sums over some samples stand for sums over all of them.
             self._weights = self._weights * (n_samples / used)
         sampled = self._take_samples(design)
         self._gram = _gram(sampled, self._weights, sampled)
@@ -73,6 +84,8 @@ class CurvatureFactor:
         (:eq:`evidence-count`).
         """
         xp = namespace(self._inverse)
+        # The diagonal of the inverse model is the sum of squares of each column of C^{-1}, with C
+        # the Cholesky factor.
         held = ridge * xp.sum(self._inverse * self._inverse, axis=1)
         penalised = xp.broadcast_to(ridge > 0.0, held.shape)
         zero = xp.zeros_like(held)
@@ -81,6 +94,8 @@ class CurvatureFactor:
 
     def solve(self, gradient: Array) -> Any:
         """Return the inverse model applied to ``gradient`` of shape ``(n_rows, n_outputs)``."""
+        # Inverse factors in place of triangular solves: two products with full matrices, which
+        # array libraries on a device do much faster.
         inverse = self._inverse
         if inverse.shape[0] == 1:
             return inverse[0, ...].T @ (inverse[0, ...] @ gradient)
@@ -98,6 +113,8 @@ class CurvatureFactor:
         solved = self._inverse @ cross.mT
         seen = xp.linalg.diagonal(corner)
         unseen = self._unseen_curvature(new, seen)
+        # The scale of rounding is that of the products, not of what is left of them: a copy of a
+        # chosen row leaves nothing but rounding.
         small = _inverse_cholesky(corner - solved.mT @ solved, ridge + unseen, seen)
         below = -(small @ solved.mT @ self._inverse)
         self._inverse = _assemble(self._inverse, xp.zeros_like(solved), below, small)
@@ -111,10 +128,12 @@ class CurvatureFactor:
         """
         xp = namespace(self._inverse)
         used = xp.astype(free, self._inverse.dtype)
+        # Rows and columns of weights that are held are replaced by those of the identity, so that
+        # all outputs keep matrices of one shape and ones keep these regular.
         lower = xp.linalg.inv(self._inverse)
         gram = (lower @ lower.mT) * (used[:, :, None] * used[:, None, :])
         eye = xp.eye(gram.shape[-1], dtype=gram.dtype, device=device_of(gram))
-        gram = gram + eye * (1.0 - used)[:, :, None]  # ones keep it regular
+        gram = gram + eye * (1.0 - used)[:, :, None]
         other = copy.copy(self)
         other._inverse = _inverse_cholesky(gram, 0.0) * used[:, None, :]
         return other
@@ -148,8 +167,10 @@ class CurvatureFactor:
             gradient = gradient - self._explained_gradient(solved, left)
         part = self._take_samples(new)
         corner = self._weights @ (part * part).T
+        # A difference of nearly equal numbers for a near copy of a chosen row. The floor is what
+        # its rounding may amount to; the gradient of such a row vanishes too, and so does its gain.
         bend = corner - xp.sum(solved * solved, axis=1)
-        floor = 32.0 * epsilon(design) * corner + ridge + tiny(design)
+        floor = _ROUNDING_OF_DIAGONAL * epsilon(design) * corner + ridge + tiny(design)
         floor = floor + self._unseen_curvature(new, corner)
         bend = xp.where(bend > 0.0, bend, xp.zeros_like(bend)) + floor
         return 0.5 * gradient * gradient / bend
@@ -181,11 +202,13 @@ class CurvatureFactor:
         xp = namespace(rows)
         if self._samples is None:
             return xp.zeros_like(seen)
+        # First for the sum over all factors, a pass that costs one factor's. It is all that is
+        # needed in the usual case.
         overall = _squares(rows, xp.sum(self._curvature, axis=0)[None, :])[0, :]
-        if not bool(xp.any(overall > 2.0 * xp.sum(seen, axis=0))):  # the usual case
+        if not bool(xp.any(overall > _UNSEEN * xp.sum(seen, axis=0))):
             return xp.zeros_like(seen)
         total = _squares(rows, self._curvature)
-        return xp.where(total > 2.0 * seen, total - seen, xp.zeros_like(seen))
+        return xp.where(total > _UNSEEN * seen, total - seen, xp.zeros_like(seen))
 
     def _take_samples(self, rows: Array) -> Any:
         """Return the entries of ``rows`` at the samples in use."""
@@ -236,6 +259,7 @@ def _gram(design: Array, weights: Array, new: Array) -> Any:
     width, factors = new.shape[0], weights.shape[0]
     shape = (factors * width, design.shape[0])
     total = xp.zeros(shape, dtype=design.dtype, device=device_of(design))
+    # By blocks of samples: the weighted copy of all of them would be ``factors`` times the data.
     for part in _sample_blocks(design, width * factors):
         stacked = weights[:, None, part] * new[None, :, part]
         total += xp.reshape(stacked, (shape[0], part.stop - part.start)) @ design[:, part].T
@@ -269,17 +293,19 @@ def _inverse_cholesky(gram: Array, ridge: Array | float, scale: Array | None = N
     """
     xp = namespace(gram)
     diagonal = xp.linalg.diagonal(gram) if scale is None else scale
-    shift = 32.0 * epsilon(gram) * xp.abs(diagonal) + ridge + tiny(gram)
+    shift = _ROUNDING_OF_DIAGONAL * epsilon(gram) * xp.abs(diagonal) + ridge + tiny(gram)
+    # Most extensions are by one row, for which a square root is all that is needed.
     if gram.shape[-1] == 0:
         return gram
     if gram.shape[-1] == 1:
         return 1.0 / xp.sqrt(xp.maximum(gram, xp.zeros_like(gram)) + shift[..., None])
     eye = xp.eye(gram.shape[-1], dtype=gram.dtype, device=device_of(gram))
-    for _ in range(8):
+    for _ in range(_FACTOR_ATTEMPTS):
         lower = _try_cholesky(gram + eye * shift[..., None])
         if lower is not None:
             return xp.linalg.inv(lower)
-        shift = shift * 8.0
+        shift = shift * _SHIFT_GROWTH
+    # A diagonal model still makes steps descend, if slowly.
     return eye / xp.sqrt(xp.abs(diagonal) + shift)[..., None]
 
 
@@ -292,4 +318,5 @@ def _try_cholesky(matrix: Array) -> Any | None:
         if "LinAlgError" not in type(error).__name__:
             raise
         return None
+    # Some libraries return NaN where others raise.
     return lower if bool(xp.all(xp.isfinite(lower))) else None

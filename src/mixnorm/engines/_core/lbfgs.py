@@ -1,4 +1,4 @@
-"""Limited-memory quasi-Newton directions around a given inverse-Hessian model."""
+"""Limited-memory quasi-Newton directions around a given inverse-Hessian model (:eq:`two-loop`)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import Array, is_numpy, namespace, to_numpy
+
+# Cosine of a step and its change of the gradient below which their product is rounding. A pair with
+# a product that is not positive would also make the model indefinite.
+_LEAST_COSINE = 1e-10
 
 
 class History:
@@ -30,12 +34,14 @@ class History:
         self._scale = 1.0
 
     def direction(self, gradient: Array) -> Any:
-        """Return the descent step ``H gradient`` by the two-loop recursion (to be subtracted)."""
+        """Return the descent step ``H gradient`` of :eq:`two-loop` (to be subtracted)."""
         if self._steps is None:
             return self._solve(gradient)
         if not is_numpy(gradient):
             return self._direction_on_device(gradient)
         inner, count = self._inner, len(self._inner)
+        # From the newest pair to the oldest, and back after the model. Python's floats are in
+        # double precision whatever the arrays are.
         along = to_numpy(self._steps @ gradient).tolist()
         first = [0.0] * count
         for i in reversed(range(count)):
@@ -56,16 +62,19 @@ class History:
             self._record_on_device(step, change)
             return
         product = float(step @ change)
-        if product <= 1e-10 * math.sqrt(float(step @ step) * float(change @ change)):
+        if product <= _LEAST_COSINE * math.sqrt(float(step @ step) * float(change @ change)):
             return
         if self._steps is None:
             self._steps = self._changes = np.empty((0, len(step)), step.dtype)
         first = max(0, len(self._inner) + 1 - self._memory)
+        # Only the products with the new pair are computed; those of older pairs are kept.
         column, row = (self._steps @ change).tolist(), (self._changes @ step).tolist()
         kept = [[*line[first:], end] for line, end in zip(self._inner, column, strict=True)]
         self._inner = [*kept[first:], [*row[first:], product]]
         self._steps = np.concatenate([self._steps[first:, :], step[None, :]])
         self._changes = np.concatenate([self._changes[first:, :], change[None, :]])
+        # The model is scaled so that it is exact along the last change, as the scaled identity is
+        # in the usual method.
         model = float(change @ self._solve(change))
         if model > 0.0:
             self._scale = product / model
@@ -94,7 +103,7 @@ class History:
         found = to_numpy(xp.concat([steps @ change, changes @ step, *squares, bend])).tolist()
         column, row = found[: len(self._inner)], found[len(self._inner) + 1 : -3]
         product, (own, other, model) = row[-1], found[-3:]
-        if product <= 1e-10 * math.sqrt(own * other):
+        if product <= _LEAST_COSINE * math.sqrt(own * other):
             return
         first = max(0, len(self._inner) + 1 - self._memory)
         kept = [[*line[first:], end] for line, end in zip(self._inner, column, strict=True)]

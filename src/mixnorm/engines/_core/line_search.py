@@ -31,6 +31,7 @@ def backtrack(
     >>> backtrack(lambda length: None, least=0.2)
     (None, 3)
     """
+    # The whole step first: near a solution it is what makes Newton steps converge quadratically.
     length, tries = 1.0, 0
     while length > least:
         found = trial(length)

@@ -36,9 +36,12 @@ class Orthant:
     def __init__(self, weights: Array, gradient: Array, kinks: Array) -> None:
         xp = namespace(weights)
         sign = xp.sign(weights)
+        # Away from zero the kink is a constant slope. At zero it takes up to its size from the
+        # gradient, and what is left says to which side the objective falls.
         self._at_zero = (sign == 0.0) & (kinks > 0.0)
         self.slope = xp.where(self._at_zero, shrink(gradient, kinks), gradient + kinks * sign)
         self._sign = xp.where(self._at_zero, -xp.sign(self.slope), sign)
+        # Kinks have one column; this spreads them over all outputs in any array library.
         self._bound = (kinks > 0.0) & xp.ones_like(self._at_zero)
         self.free = ~self._at_zero | (self.slope != 0.0)
 

@@ -40,6 +40,8 @@ class BestPoint(Generic[Point]):
     def note(self, point: Point, gap: float, *, progress: bool) -> None:
         """Note the point after a step; of points with equal gaps, the last one is kept."""
         self.history.append(gap)
+        # The gap of an iterate may rise although the solver gets on. What is returned is never
+        # worse than any point seen.
         if gap <= self.gap:
             self.point, self.gap = point, gap
         self.idle = 0 if progress else self.idle + 1
@@ -52,6 +54,7 @@ class BestPoint(Generic[Point]):
     @contextmanager
     def until_interrupted(self) -> Iterator[None]:
         """End the block at a keyboard interrupt, and keep the best point."""
+        # Points are noted whole, so that an interrupt at any place leaves a usable best one.
         try:
             yield
         except KeyboardInterrupt:

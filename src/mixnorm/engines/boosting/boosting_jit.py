@@ -21,7 +21,7 @@ TIE = 1e-12
 
 
 @njit(cache=True, error_model="numpy")
-def _histogram(row, weights, target, mass, signed):  # type: ignore[no-untyped-def]
+def _fill_tables(row, weights, target, mass, signed):  # type: ignore[no-untyped-def]
     """Fill the tables of one feature, whose bins are in ``row``."""
     n_samples, n_classes = weights.shape
     size = len(mass) // n_classes
@@ -31,8 +31,9 @@ def _histogram(row, weights, target, mass, signed):  # type: ignore[no-untyped-d
         b = row[i]
         for c in range(n_classes):
             total[b, c] += weights[i, c]
-        if target[i] >= 0:
+        if target[i] >= 0:  # the one class in which the label is +1, if there is one
             right[b, target[i]] += weights[i, target[i]]
+    # Rows add to [bin, class], which lies together in memory; thresholds are scanned by class.
     for c in range(n_classes):
         so_far, so_far_signed = 0.0, 0.0
         for b in range(size):
@@ -54,12 +55,14 @@ def histograms(codes, features, starts, weights, target, mass, signed, begin, st
     n_classes = weights.shape[1]
     for j in range(begin, stop):
         part = slice(starts[j] * n_classes, starts[j + 1] * n_classes)
-        _histogram(codes[features[j]], weights, target, mass[part], signed[part])
+        _fill_tables(codes[features[j]], weights, target, mass[part], signed[part])
 
 
 @njit(cache=True, inline="always", error_model="numpy")
-def _gain(low_mass, low_signed, mass, signed):  # type: ignore[no-untyped-def]
+def _compute_gain(low_mass, low_signed, mass, signed):  # type: ignore[no-untyped-def]
     """Return the sum of ``(sum w z)^2 / sum w`` over both sides of a threshold.
+
+    It is the first part of :eq:`joint-gain-of-stump`.
 
     The sums of the upper side are differences, with rounding errors. They are clipped, since no
     mean of labels is beyond one, so that the error of the gain is no more than rounding.
@@ -72,27 +75,28 @@ def _gain(low_mass, low_signed, mass, signed):  # type: ignore[no-untyped-def]
 
 # Without NaN and signed zeros a maximum can be taken over several cuts at once.
 @njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
-def _best_gain(mass, signed, low_mass, low_signed, all_mass, all_signed):  # type: ignore[no-untyped-def]
+def _find_best_gain(mass, signed, low_mass, low_signed, all_mass, all_signed):  # type: ignore[no-untyped-def]
     """Return the largest gain over the thresholds of a feature, when a class joins a subset."""
     best = 0.0
-    for b in range(len(mass) - 1):
-        gain = _gain(low_mass[b] + mass[b], low_signed[b] + signed[b], all_mass, all_signed)
+    for b in range(len(mass) - 1):  # no rows are above the last bin
+        gain = _compute_gain(low_mass[b] + mass[b], low_signed[b] + signed[b], all_mass, all_signed)
         best = max(best, gain)
     return best
 
 
 @njit(cache=True, error_model="numpy")
-def _best_cut(low_mass, low_signed, all_mass, all_signed):  # type: ignore[no-untyped-def]
+def _find_best_cut(low_mass, low_signed, all_mass, all_signed):  # type: ignore[no-untyped-def]
     """Return the threshold of one feature at which a subset gains most."""
     gains = np.empty(len(low_mass) - 1)  # no rows are above the last bin
     for b in range(len(gains)):
-        gains[b] = _gain(low_mass[b], low_signed[b], all_mass, all_signed)
+        gains[b] = _compute_gain(low_mass[b], low_signed[b], all_mass, all_signed)
     return int(np.argmax(gains >= gains.max() - TIE))
 
 
 @njit(cache=True, error_model="numpy")
 def _choose(best, waiting, constant, outside):  # type: ignore[no-untyped-def]
     """Return the class and the feature with the largest gain, other classes included, and it."""
+    # Two passes: the largest gain, then the first one that is as good up to rounding.
     top = -np.inf
     for c in range(len(waiting)):
         if waiting[c]:
@@ -118,10 +122,10 @@ def _scan_feature(  # type: ignore[no-untyped-def]
     for c in range(len(waiting)):
         if waiting[c] and bound[c] >= needed[c]:
             part = slice(c * size, (c + 1) * size)
-            best[c] = _best_gain(
+            best[c] = _find_best_gain(
                 mass[part], signed[part], low_mass, low_signed, all_mass[c], all_signed[c]
             )
-        else:
+        else:  # it cannot be the best; the bound keeps later bounds valid
             best[c] = bound[c]
 
 
@@ -164,23 +168,26 @@ def join(  # type: ignore[no-untyped-def]
     """Let the class with the largest gain join a subset, and bound the gains of the next step.
 
     For any threshold ``(s + t)^2 / (v + w) <= s^2 / v + t^2 / w``: the gain of a subset with a
-    class is at most the sum of their separate gains, ``best`` and ``alone``. Features whose bound
-    is below the gain at the last best threshold are passed over, which does not change the result.
+    class is at most the sum of their separate gains, ``best`` and ``alone`` (:eq:`joint-bound`).
+    Features whose bound is below the gain at the last best threshold are passed over, which does
+    not change the result.
 
     Returns the class, the feature, the bin below the threshold and the gain.
     """
     n_features, n_classes = best.shape
     mass, signed = tables[0], tables[1]
     low_mass, low_signed, all_mass, all_signed = low[0], low[1], sums[0], sums[1]
+    # Classes outside gain by their constants, and one that joins loses its own.
     outside = constant[waiting].sum()
     chosen, feature, gain = _choose(best, waiting, constant, outside)
     first, end = starts[feature], starts[feature + 1]
     at = first * n_classes + chosen * (end - first)
     here_mass = low_mass[first:end] + mass[at : at + end - first]
     here_signed = low_signed[first:end] + signed[at : at + end - first]
-    cut = _best_cut(here_mass, here_signed, all_mass[chosen], all_signed[chosen])
+    cut = _find_best_cut(here_mass, here_signed, all_mass[chosen], all_signed[chosen])
     waiting[chosen] = False
     outside -= constant[chosen]
+    # From now on column ``c`` is of the subset with the chosen class and class ``c``.
     all_mass[:] = all_mass[chosen] + totals[0]
     all_signed[:] = all_signed[chosen] + totals[1]
     floor = 0.0  # the gain of the next class at this threshold
@@ -188,7 +195,7 @@ def join(  # type: ignore[no-untyped-def]
         if waiting[c]:
             at = first * n_classes + c * (end - first) + cut
             low, low_z = here_mass[cut] + mass[at], here_signed[cut] + signed[at]
-            next_gain = _gain(low, low_z, all_mass[c], all_signed[c])
+            next_gain = _compute_gain(low, low_z, all_mass[c], all_signed[c])
             floor = max(floor, next_gain + (outside - constant[c]))
     for c in range(n_classes):
         needed[c] = floor - (outside - constant[c]) - _ROUNDING_OF_BOUNDS

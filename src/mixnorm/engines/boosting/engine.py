@@ -1,7 +1,8 @@
 """JointBoost: gentle boosting with regression stumps that subsets of the classes share.
 
 Each column is sorted and cut into bins once. A round sums the weights per bin and class in one
-pass, and searches these small tables for the stump and its subset.
+pass, and searches these small tables for the stump and its subset. ``docs/maths/joint_boosting``
+derives the steps.
 """
 
 from __future__ import annotations
@@ -69,9 +70,9 @@ def bin_columns(X: np.ndarray | SparseMatrix, weight: np.ndarray, n_bins: int | 
     kept = np.flatnonzero(weight > 0.0)
     weight = weight[kept]
     cuts, codes = [], []
-    for values in _columns(X):
+    for values in _read_columns(X):
         values = values[kept]
-        cuts.append(_cuts(values, weight, n_bins))
+        cuts.append(_find_cuts(values, weight, n_bins))
         # Up to 256 bins fit into a byte, of which a round reads one for every row and column.
         narrow = np.uint8 if len(cuts[-1]) < 256 else np.int32
         codes.append(np.searchsorted(cuts[-1], values, side="left").astype(narrow))
@@ -94,7 +95,7 @@ def boost(
     With labels :math:`z_i^c = \pm 1`, scores :math:`H` and weights
     :math:`w_i^c = u_i \exp(-z_i^c H(x_i, c))` a round minimises
     :math:`\sum_c \sum_i w_i^c (z_i^c - h(x_i, c))^2` over a column, a threshold and a subset of the
-    classes, and adds :math:`h` to :math:`H`.
+    classes, and adds :math:`h` to :math:`H` (:eq:`joint-error`).
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ def boost(
     try:
         while len(path.rounds) < n_rounds:
             features = usable
-            if drawn < len(usable):
+            if drawn < len(usable):  # sorted, so that ties go to the first column as without draws
                 features = np.sort(rng.permutation(usable)[:drawn])
             made = state.add(features)
             if made is None and len(features) < len(usable):  # other columns may do better
@@ -161,23 +162,27 @@ class _State:
         self._scores = np.zeros((len(target), n_outputs))
         self._log_weight = np.log(np.asarray(weight, dtype=np.float64))
         self._tables = np.empty((2, 0))
-        self._weigh()
+        self._update_weights()
 
     def add(self, features: np.ndarray) -> StumpRound | None:
         """Add the best stump on these columns and return it; None if none lowers the loss."""
         began = time.perf_counter()
         if len(features) == 0:
             return None
-        feature, cut, subset = self._search(features)
-        made, above = self._fit(feature, cut, subset)
+        feature, cut, subset = self._find_best_stump(features)
+        made, above = self._fit_stump(feature, cut, subset)
         if not 1.0 - made.error > _LEAST_GAIN:
             return None
         self._scores += made.values[above]
-        self._weigh()
+        self._update_weights()
         return replace(made, loss=self._loss, seconds=time.perf_counter() - began)
 
-    def _weigh(self) -> None:
-        """Set the loss, the weights ``u exp(-z H)`` divided by their sum, and the sums by class."""
+    def _update_weights(self) -> None:
+        """Set the loss, the weights ``u exp(-z H)`` divided by their sum, and the sums by class.
+
+        These are :eq:`joint-weights`. Only one label of a row is +1, so the sign changes in one
+        entry.
+        """
         rows, own = self._right, (self._right, self._target[self._right])
         exponent = self._scores.copy()
         exponent[own] = -exponent[own]
@@ -188,18 +193,21 @@ class _State:
         total = exponent.sum()
         exponent /= total
         self._weights, self._own = exponent, exponent[own]
+        # The loss is a mean over the classes.
         self._loss = float(np.exp(top) * total / exponent.shape[1])
         self._mass = exponent.sum(axis=0)
+        # With labels of one and minus one, ``sum w z`` is twice the mass of the ones less all mass.
         right = np.bincount(self._target[rows], weights=self._own, minlength=len(self._mass))
         self._signed = 2.0 * right - self._mass
 
-    def _search(self, features: np.ndarray) -> tuple[int, int, np.ndarray]:
+    def _find_best_stump(self, features: np.ndarray) -> tuple[int, int, np.ndarray]:
         """Return the column, the threshold and the subset of classes with the least error."""
         from mixnorm.engines.boosting import boosting_jit as jit
 
         starts = np.concatenate([[0], np.cumsum(self._sizes[features])])
         n_features, n_classes = len(features), len(self._mass)
         entries = int(starts[-1]) * n_classes
+        # The tables are kept from round to round, as a large new array costs time for its pages.
         if self._tables.shape[1] < entries:
             self._tables = np.empty((2, entries))
         mass, signed = self._tables
@@ -210,24 +218,30 @@ class _State:
         )  # fmt: skip
         totals = np.stack([self._mass, self._signed])
         order, where, cuts, gains = grow_subset(self._tables, starts, totals)
-        size = int(np.argmax(gains >= gains.max() - jit.TIE))  # the smallest that is as good
+        # The smallest subset that is as good: rounding must not choose (see ``TIE``).
+        size = int(np.argmax(gains >= gains.max() - jit.TIE))
         return int(features[where[size]]), int(cuts[size]), np.sort(order[: size + 1])
 
-    def _fit(self, feature: int, cut: int, subset: np.ndarray) -> tuple[StumpRound, np.ndarray]:
+    def _fit_stump(
+        self, feature: int, cut: int, subset: np.ndarray
+    ) -> tuple[StumpRound, np.ndarray]:
         """Return the stump, and whether each row is above its threshold.
 
         Its means come from sums over rows, as differences of table entries are less accurate.
         """
-        constants = _mean(self._signed, self._mass)
-        constants[subset] = 0.0
+        constants = _compute_means(self._signed, self._mass)
+        constants[subset] = 0.0  # the classes of the subset have the stump instead
         shared = np.zeros(len(constants))
         shared[subset] = 1.0
+        # By row, over the classes of the subset: as if every label were -1, then the ones.
         mass = self._weights @ shared
         signed = -mass
         signed[self._right] += 2.0 * self._own * shared[self._target[self._right]]
         above = (self._bins.codes[feature] > cut).astype(np.intp)
         sides = np.bincount(above, weights=mass, minlength=2)
-        low, high = _mean(np.bincount(above, weights=signed, minlength=2), sides)
+        low, high = _compute_means(np.bincount(above, weights=signed, minlength=2), sides)
+        # A mean of the label lowers the error by its square times the mass
+        # (:eq:`joint-gain-of-stump`).
         gain = low**2 * sides[0] + high**2 * sides[1] + constants**2 @ self._mass
         made = StumpRound(
             feature=feature,
@@ -248,10 +262,10 @@ def grow_subset(
 ) -> tuple[np.ndarray, ...]:
     """Grow a subset of the classes, each time by the class with which one stump gains most.
 
-    Takes the tables of ``histograms`` and the sums of each class over all rows, of ``w`` and of
-    ``w z``. The gain is the sum of all weights less the weighted squared error:
-    ``(sum w z)^2 / sum w`` of the subset below the threshold, plus the same above it, plus the
-    same of each class outside.
+    Takes the tables of ``histograms`` and the sums of each class over all rows, of ``w`` and of ``w
+    z``. The gain (:eq:`joint-gain-of-stump`) is the sum of all weights less the weighted squared
+    error: ``(sum w z)^2 / sum w`` of the subset below the threshold, plus the same above it, plus
+    the same of each class outside.
 
     Returns for each size of the subset the class that joined, the feature, the bin below the
     threshold and the gain.
@@ -261,6 +275,7 @@ def grow_subset(
     n_features, n_classes = len(starts) - 1, totals.shape[1]
     constant = totals[1] ** 2 / (totals[0] + jit.LEAST_MASS)
     fixed = tables, starts, np.zeros((2, starts[-1])), totals.copy()
+    # A bound of zero, and needing more than minus infinity: the first step computes every gain.
     bound, best = np.zeros((2, n_features, n_classes))
     subset = np.ones(n_classes, dtype=bool), bound, np.full(n_classes, -np.inf), best
     each = int(starts[-1]) * n_classes // n_features
@@ -268,31 +283,32 @@ def grow_subset(
     for step in range(n_classes):
         run_loop(jit.scan, *fixed, joined, *subset, items=n_features, operations=each)
         if step == 0:
-            alone = best.copy()
+            alone = best.copy()  # the gains of single classes, for the bounds of all later steps
         steps.append(jit.join(*fixed, *subset, alone, constant, totals))
         joined = steps[-1][0]
     return tuple(np.asarray(part) for part in zip(*steps, strict=True))
 
 
-def _mean(signed: np.ndarray, mass: np.ndarray) -> np.ndarray:
+def _compute_means(signed: np.ndarray, mass: np.ndarray) -> np.ndarray:
     """Return weighted means of labels, zero where the weight is zero."""
     means = np.divide(signed, mass, out=np.zeros_like(signed), where=mass > 0.0)
     return np.asarray(np.clip(means, -1.0, 1.0))
 
 
-def _columns(X: Any) -> Iterator[np.ndarray]:
+def _read_columns(X: Any) -> Iterator[np.ndarray]:
     """Yield the columns in float64, reading a block of them at a time."""
     if is_sparse(X):
         X = X.tocsc()
         for column in range(X.shape[1]):
             yield read_column(X, column)
         return
+    # Eight million entries at a time: columns of a row-major array are slow to read one by one.
     width = max(1, (1 << 23) // max(1, X.shape[0]))
     for first in range(0, X.shape[1], width):
         yield from np.ascontiguousarray(X[:, first : first + width].T, dtype=np.float64)
 
 
-def _cuts(values: np.ndarray, weight: np.ndarray, n_bins: int | None) -> np.ndarray:
+def _find_cuts(values: np.ndarray, weight: np.ndarray, n_bins: int | None) -> np.ndarray:
     """Return thresholds between distinct values: all of them, or those next to quantiles."""
     order = np.argsort(values, kind="stable")
     values = values[order]
@@ -302,5 +318,6 @@ def _cuts(values: np.ndarray, weight: np.ndarray, n_bins: int | None) -> np.ndar
         wanted = np.arange(1, n_bins) / n_bins - _ROUNDING_OF_QUANTILES
         last = last[np.unique(np.minimum(np.searchsorted(share, wanted), len(last) - 1))]
     low, high = values[last], values[last + 1]
-    middle = 0.5 * low + 0.5 * high
+    middle = 0.5 * low + 0.5 * high  # halves first: the sum of two large values could overflow
+    # Rounding of neighbouring values may give the upper one, which would be on the wrong side.
     return np.where((middle >= low) & (middle < high), middle, low)

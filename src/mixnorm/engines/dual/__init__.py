@@ -11,10 +11,12 @@ from mixnorm.engines.dual.contraction import (
     TensorContraction,
 )
 from mixnorm.engines.dual.engine import SOLVERS, DualSolution, check_solver, path, solve
+from mixnorm.engines.dual.settings import DualSettings
 
 __all__ = [
     "SOLVERS",
     "Contraction",
+    "DualSettings",
     "DualSolution",
     "FeatureContraction",
     "LowRankContraction",

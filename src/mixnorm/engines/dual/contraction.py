@@ -81,10 +81,13 @@ class FeatureContraction(Contraction):
     def matrix(self, alpha: np.ndarray) -> np.ndarray:
         """Return the matrix, a sum of Gram matrices of blocks of features."""
         step = max(1, _FEATURE_VALUES_AT_A_TIME // max(1, self.n))
+        # By blocks, or the weighted features would take as much memory as the features again. The
+        # root of the weight goes on each side, so that the product is symmetric to the last bit.
         V = np.zeros((self.n, self.n))
         for start in range(0, len(self.features), step):
             part = self.features[start : start + step]
             u = np.abs(part @ alpha)
+            # A power takes many times as long as a product, and q = 4 is the usual case.
             W = part * (u if self.q == 4.0 else u ** (0.5 * self.q - 1.0))[:, None]
             product = W.T @ W
             V = product if start == 0 else V + product
@@ -134,6 +137,7 @@ class TensorContraction(Contraction):
         self.gram, self.n, self.half = gram, n, half
         self.q = 2.0 * half
         self._sets = multisets(n, half)
+        # How many tuples of rows are the same multiset: a pair i < j stands for two.
         self._times = multiplicities(self._sets)
         #: The places of the multisets of all tuples of rows, with an axis for each row.
         self._places = np.empty((n,) * half, dtype=np.int64)
@@ -141,8 +145,9 @@ class TensorContraction(Contraction):
             self._places[order] = np.arange(self._sets.shape[1])
 
     def matrix(self, alpha: np.ndarray) -> np.ndarray:
-        """Return the matrix, by one product that reads half the kernel."""
+        """Return the matrix (:eq:`tensor-pairs`), by one product that reads half the kernel."""
         beta = self._times * np.prod(alpha[self._sets], axis=0)
+        # BLAS reads columns first: it sees the lower triangle of the transpose as its upper one.
         return self._unpack(blas.dsymv(1.0, self.gram.T, beta), alpha)
 
     def diagonal(self) -> np.ndarray:
@@ -154,6 +159,7 @@ class TensorContraction(Contraction):
     def _unpack(self, values: np.ndarray, alpha: np.ndarray) -> np.ndarray:
         """Return the matrix from a value for each multiset of half the arguments."""
         tensor = values[self._places]
+        # For q = 2h the matrix has two free arguments; the other h - 2 are contracted here.
         for _ in range(self.half - 2):
             tensor = tensor @ alpha
         return np.asarray(tensor)
@@ -168,6 +174,8 @@ class TensorContraction(Contraction):
     def take(self, rows: np.ndarray) -> TensorContraction:
         """Return the contraction of some of the rows."""
         index = self._places[tuple(rows[multisets(len(rows), self.half)])]
+        # Row by row, and the lower triangle only: an index of all pairs would take more memory than
+        # the kernel itself. The larger place comes first, as only that triangle is filled.
         gram = np.empty((len(index), len(index)))
         for place, row in enumerate(index):
             others = index[: place + 1]
@@ -195,11 +203,13 @@ class LowRankContraction(Contraction):
         self.n = factor.shape[1]
 
     def matrix(self, alpha: np.ndarray) -> np.ndarray:
-        """Return the matrix, by two passes over the factor."""
+        """Return the matrix (:eq:`tensor-low-rank`), by two passes over the factor."""
+        # As products with flat views of the factor, which are single calls of BLAS.
         flat = self.factor.reshape(len(self.factor), self.n * self.n)
         return np.asarray((flat.T @ (self._sides(alpha) @ alpha)).reshape(self.n, self.n))
 
     def _sides(self, alpha: np.ndarray) -> np.ndarray:
+        """Return ``A_r alpha`` for every column of the factor."""
         flat = self.factor.reshape(len(self.factor) * self.n, self.n)
         return np.asarray(flat @ alpha).reshape(len(self.factor), self.n)
 
@@ -235,9 +245,10 @@ class ScaledContraction(Contraction):
     def matrix(self, alpha: np.ndarray) -> np.ndarray:
         """Return the matrix."""
         V = self.contraction.matrix(alpha)
-        V *= self.factor
+        V *= self.factor  # in place: every contraction makes a new matrix
         return V
 
     def hessian(self, alpha: np.ndarray, V: np.ndarray) -> np.ndarray:
         """Return the second derivatives."""
+        # ``V`` is this class's own matrix; the contraction's is without the factor.
         return self.factor * self.contraction.hessian(alpha, V / self.factor)

@@ -21,14 +21,12 @@ from mixnorm.engines.dual.gradient import DualGradientDescent, ForwardBackward
 from mixnorm.engines.dual.interior import DualInteriorPoint
 from mixnorm.engines.dual.newton import DualNewton
 from mixnorm.engines.dual.problem import Descent, DualPoint, DualProblem, DualSteps, descend
+from mixnorm.engines.dual.settings import DEFAULT_SETTINGS, DualSettings
 from mixnorm.engines.dual.squares import SquaresNewton
 from mixnorm.losses import DualLoss, SmoothLoss
 
-# Most powers of ten on the way to a large gamma: beyond, nothing is left to fit.
-_MOST_DECADES = 12
-_MOST_EVALUATIONS = 200
-# Evaluations of Newton's method before the interior-point method is tried for duals with bounds.
-_NEWTON_EVALUATIONS = 25
+# The default of ``max_iter``, which ``solve`` shares out among the values of its path.
+_MOST_CONTRACTIONS = 200
 # The methods that minimise the dual of any loss, by name.
 _METHODS: dict[str, type[DualSteps]] = {
     "newton": DualNewton,
@@ -67,9 +65,10 @@ def path(
     weight: np.ndarray | None = None,
     solver: str = "newton",
     tol: float = 1e-8,
-    max_iter: int = _MOST_EVALUATIONS,
+    max_iter: int = _MOST_CONTRACTIONS,
+    settings: DualSettings = DEFAULT_SETTINGS,
 ) -> Iterator[DualSolution]:
-    """Yield a solution for each ``gamma``, started from the previous one.
+    """Yield a solution of :eq:`tensor-dual` for each ``gamma``, started from the previous one.
 
     Parameters
     ----------
@@ -90,6 +89,8 @@ def path(
         Relative duality gap to stop at.
     max_iter : int
         Most contractions for each ``gamma``.
+    settings : DualSettings
+        Numbers that shape the solvers.
     """
     check_solver(solver, loss)
     weight = np.ones(contraction.n) if weight is None else weight
@@ -97,10 +98,13 @@ def path(
     for gamma in gammas:
         if not 0.0 < float(gamma) < math.inf:
             raise ValueError(f"gamma={gamma!r} must be positive and finite.")
-        problem, steps = _pose_problem(contraction, loss, target, float(gamma) * weight, solver)
+        given = contraction, loss, target, float(gamma) * weight
+        problem, steps = _pose_problem(*given, solver, settings)
+        # The contraction of the last solution serves again: it does not depend on ``gamma``.
         state = problem.start() if state is None else problem.transfer(state)
         end = _minimize(steps, state, tol, max_iter)
         state = end.state
+        # A gap of nearly zero may be rounded to below zero. NaN stays, and is not converged.
         gap = 0.0 if state.gap < 0.0 else state.gap
         yield DualSolution(
             alpha=state.alpha,
@@ -126,12 +130,15 @@ def solve(
     powers of ten, with at most as many evaluations again.
     """
     found = next(path(contraction, loss, target, [gamma], **options))
+    # Below one the direct way hardly ever fails: the model barely fits.
     if found.converged or found.interrupted or not gamma > 1.0:
         return found
-    steps = [*10.0 ** np.arange(0, min(_MOST_DECADES, math.ceil(math.log10(gamma)))), gamma]
-    each = max(1, int(options.get("max_iter", _MOST_EVALUATIONS)) // len(steps))
+    most = options.get("settings", DEFAULT_SETTINGS).most_decades
+    steps = [*10.0 ** np.arange(0, min(most, math.ceil(math.log10(gamma)))), gamma]
+    each = max(1, int(options.get("max_iter", _MOST_CONTRACTIONS)) // len(steps))
     along = list(path(contraction, loss, target, steps, **(options | {"max_iter": each})))
     spent = found.iterations + sum(one.iterations for one in along)
+    # After an interrupt the last solution is that of another ``gamma``.
     last = along[-1]
     best = last if last.gamma == gamma and last.gap < found.gap else found
     return replace(best, iterations=spent, interrupted=last.interrupted)
@@ -141,10 +148,13 @@ def _minimize(steps: DualSteps, state: DualPoint, tol: float, max_iter: int) -> 
     """Descend; where Newton's method is slow on a dual with bounds, take interior-point steps."""
     if not isinstance(steps, DualNewton) or getattr(steps.problem.loss, "box_dual", None) is None:
         return descend(steps, state, tol, max_iter)
-    end = descend(steps, state, tol, min(max_iter, _NEWTON_EVALUATIONS))
+    most = steps.problem.settings.newton_contractions
+    end = descend(steps, state, tol, min(max_iter, most))
     done = end.interrupted or end.state.gap <= tol * abs(end.state.primal)
     if done or end.evaluations >= max_iter:
         return end
+    # From the start of Newton's method: at its end many entries are at bounds, perhaps the wrong
+    # ones.
     inside = DualInteriorPoint(steps.problem, state)
     more = descend(inside, state, tol, max_iter - end.evaluations)
     best = more.state if more.state.gap < end.state.gap else end.state
@@ -169,12 +179,19 @@ def _is_square(loss: DualLoss) -> TypeGuard[SmoothLoss]:
 
 
 def _pose_problem(
-    contraction: Contraction, loss: DualLoss, target: np.ndarray, weight: np.ndarray, solver: str
+    contraction: Contraction,
+    loss: DualLoss,
+    target: np.ndarray,
+    weight: np.ndarray,
+    solver: str,
+    settings: DualSettings,
 ) -> tuple[DualProblem | SquaresNewton, DualSteps]:
     """Return the problem, and the method that takes steps on it."""
     if solver == "newton" and _is_square(loss):
+        # The closed form is for half the squared difference; a multiple of it is a larger weight.
         curvature = loss.curvature(np.zeros_like(target), target, weight)[:, 0]
-        squares = SquaresNewton(contraction, np.ascontiguousarray(target[:, 0]), curvature)
+        y = np.ascontiguousarray(target[:, 0])
+        squares = SquaresNewton(contraction, y, curvature, settings)
         return squares, squares
-    problem = DualProblem(contraction, loss, target, weight)
+    problem = DualProblem(contraction, loss, target, weight, settings)
     return problem, _METHODS[solver](problem)

@@ -12,10 +12,6 @@ import numpy as np
 
 from mixnorm.engines.dual.problem import DualPoint, DualSteps
 
-# The line search multiplies a step by theta until its bound with delta holds, this often at most.
-_DELTA, _THETA = 0.5, 0.5
-_MOST_LENGTHS = 100
-
 
 class ForwardBackward(DualSteps):
     r"""Gradient steps on the norm, proximal steps on the conjugates of the losses.
@@ -29,15 +25,20 @@ class ForwardBackward(DualSteps):
 
     def step(self, state: DualPoint) -> tuple[DualPoint, int]:
         """Take a step, as long as the line search allows."""
+        settings = self.problem.settings
+        # One factor longer than the last step: the length can recover after a steep part, at the
+        # price of one attempt that fails.
         self.length = (
-            self.length / _THETA if self.length else _choose_first_length(state, self.problem.q)
+            self.length / settings.theta
+            if self.length
+            else _choose_first_length(state, self.problem.q)
         )
-        for number in range(1, _MOST_LENGTHS):
+        for number in range(1, settings.most_lengths):
             found = self._try_step(state)
             if found is not None:
                 return found, number
-            self.length *= _THETA
-        return state, _MOST_LENGTHS
+            self.length *= settings.theta
+        return state, settings.most_lengths
 
     def _try_step(self, state: DualPoint) -> DualPoint | None:
         """Return the point after a step of this length, or None if the step is too long."""
@@ -47,9 +48,10 @@ class ForwardBackward(DualSteps):
         smooth = state.norm / self.problem.q
         above = trial.norm / self.problem.q - smooth - float(state.scores @ move)
         distance = float(move @ move)
+        # A fixed point of the step is the solution; the same object tells the caller to stop.
         if distance == 0.0:
             return state
-        return trial if above <= _DELTA / self.length * distance else None
+        return trial if above <= self.problem.settings.delta / self.length * distance else None
 
 
 class DualGradientDescent(ForwardBackward):
@@ -60,14 +62,18 @@ class DualGradientDescent(ForwardBackward):
     """
 
     def _try_step(self, state: DualPoint) -> DualPoint | None:
+        # The gradient of the closed form, in which losses are smooth and need no proximal map.
         weight, target = self.problem.weight, self.problem.target[:, 0]
         g = state.scores - target + state.alpha / weight
         trial = self.problem.evaluate(state.alpha - self.length * g)
-        enough = (1.0 - _DELTA) * self.length * float(g @ g)
+        enough = (1.0 - self.problem.settings.delta) * self.length * float(g @ g)
         return trial if trial.value <= state.value - enough else None
 
 
 def _choose_first_length(state: DualPoint, q: float) -> float:
-    """Return a step that is too long: the inverse of the mean curvature."""
+    """Return a step that is too long: the inverse of the mean curvature.
+
+    The largest curvature, which bounds the step, is at least the mean. The search shortens it.
+    """
     curvature = (q - 1.0) * float(np.trace(state.V)) / len(state.V)
     return 1.0 / curvature if curvature > 0.0 and math.isfinite(curvature) else 1.0

@@ -2,7 +2,7 @@ r"""An interior-point method for duals that are parabolas with a kink, between b
 
 The dual is :math:`g(\alpha) + \sum_i c_i \alpha_i + \frac12 r_i \alpha_i^2 + k_i |\alpha_i|` with
 bounds on every entry. Where there is a kink, an entry is the difference of two variables that are
-not negative. Steps are Mehrotra's: one system, with two right-hand sides.
+not negative. Steps are Mehrotra's: one system, with two right-hand sides (:eq:`interior-step`).
 """
 
 from __future__ import annotations
@@ -16,20 +16,14 @@ from scipy.linalg import lapack
 from mixnorm.engines._core.line_search import backtrack, room
 from mixnorm.engines.dual.newton import solve_semidefinite
 from mixnorm.engines.dual.problem import DualPoint, DualProblem, DualSteps
+from mixnorm.engines.dual.settings import DualSettings
 from mixnorm.losses import BoxDual
 
-# Share of the way to a bound that a step may go.
-_SHARE_OF_WAY = 0.995
-# The start is inside the bounds by this share of their distance, and at most by this share of the
-# size of the dual variables.
-_MARGIN_BETWEEN_BOUNDS, _MARGIN_OF_SIZE = 0.05, 0.1
-# A step that fails is replaced by one that aims at this share of the mean product, shortened down
-# to the least length.
-_CENTRING, _SHORTEST_CENTRED_STEP = 0.2, 0.5**12
 # A rise of the value by less than this share is rounding.
 _ROUNDING_OF_BARRIER = 1e-13
-# Share of the gap outside the products that a step aims at.
-_SHARE_OF_REST = 0.1
+# The first multipliers share the gap, or this part of the objective if the gap is smaller: positive
+# multipliers are what a step can start from.
+_LEAST_SHARE_OF_GAP = 1e-8
 
 # Steps of the variables, and of the multipliers of their lower and upper bounds.
 _Step = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -52,6 +46,7 @@ class _SplitVariables:
         return np.asarray(self.high - self.x)
 
     def curvature(self) -> np.ndarray:
+        """Return what the multipliers add to the diagonal (:eq:`interior-step`)."""
         return np.asarray(self.under / self.below() + self.over / self.above())
 
     def mean(self) -> float:
@@ -65,6 +60,7 @@ class _SplitVariables:
         return max(1, int(np.isfinite(self.low).sum() + np.isfinite(self.high).sum()))
 
     def barrier(self) -> float:
+        """Return minus the logarithms of all distances to bounds."""
         lower, upper = np.isfinite(self.low), np.isfinite(self.high)
         return -float(np.log(self.below()[lower]).sum() + np.log(self.above()[upper]).sum())
 
@@ -105,12 +101,13 @@ class DualInteriorPoint(DualSteps):
         first[split] = 0.0
         low_x = np.concatenate([first, np.zeros(len(split))])
         high_x = np.concatenate([high, -low[split]])
-        one_sided = np.where(low >= 0.0, kink, -kink)  # for entries that cannot change sign
+        # The kink of an entry that cannot change its sign is a slope: no second variable is needed.
+        one_sided = np.where(low >= 0.0, kink, -kink)
         self.kink = kink
         self.k = np.concatenate([np.where(np.isin(whole, split), kink, one_sided), kink[split]])
         x = np.concatenate([state.alpha, np.maximum(0.0, -state.alpha[split])])
         x[split] = np.maximum(0.0, state.alpha[split])
-        self.parts = place_inside(x, low_x, high_x, state)
+        self.parts = place_inside(x, low_x, high_x, state, problem.settings)
 
     def join(self, x: np.ndarray) -> np.ndarray:
         """Return the entries, which are variables or differences of two."""
@@ -122,6 +119,7 @@ class DualInteriorPoint(DualSteps):
 
     def step(self, state: DualPoint) -> tuple[DualPoint, int]:
         """Take one step from where the last one ended."""
+        # ``state`` may be the best point so far; steps go on from their own variables.
         alpha, taken = self.join(self.parts.x), 0
         if not np.array_equal(alpha, state.alpha):
             state, taken = self.problem.evaluate(alpha), 1
@@ -129,20 +127,23 @@ class DualInteriorPoint(DualSteps):
         slope = self.sign * (state.scores + self.c + self.r * alpha)[self.entry] + self.k
         system = _SplitSystem(H, self.r, self.parts.curvature(), self.entry, self.sign)
         mean = self.parts.mean()
+        # The predictor aims at products of zero. How far it gets says how much centring is needed:
+        # hardly any if it can go all the way (Mehrotra's rule, the cube of the share left).
         plain = self._solve_step(system, slope, 0.0, None)
         ahead = self.parts.move(plain, self._limit_step(plain)).mean()
         aim = mean * min(1.0, ahead / mean) ** 3 if mean > 0.0 else 0.0
         # Products must not vanish before the rest of the gap does.
-        aim = max(aim, min(mean, _SHARE_OF_REST * (state.gap / self.parts.n_bounds() - mean)))
+        rest = state.gap / self.parts.n_bounds() - mean
+        aim = max(aim, min(mean, self.problem.settings.share_of_rest * rest))
         moves = self._solve_step(system, slope, aim, plain)
         trial, tries = self._try_step(state, moves, aim, 1.0), 1
         if trial is None:
             # Without the correction by the plain step, this direction surely descends.
-            aim = max(aim, _CENTRING * mean)
+            aim = max(aim, self.problem.settings.centring * mean)
             moves = self._solve_step(system, slope, aim, None)
             trial, more = backtrack(
                 lambda length: self._try_step(state, moves, aim, length),
-                least=_SHORTEST_CENTRED_STEP,
+                least=self.problem.settings.shortest_centred_step,
             )
             tries += more
         return (state if trial is None else trial), taken + tries
@@ -172,7 +173,9 @@ class DualInteriorPoint(DualSteps):
         below, above = parts.below(), parts.above()
         lower, upper = np.isfinite(below), np.isfinite(above)
         left, right = mean * lower, mean * upper
-        if plain is not None:  # correct for the products of the plain step
+        # The system is linear in products that are not: the corrector takes off the product of the
+        # predictor's two steps, which the linear system leaves out.
+        if plain is not None:
             dx, under, over = plain
             left, right = left - dx * under, right + dx * over
         pull, push = left / below, right / above
@@ -185,9 +188,10 @@ class DualInteriorPoint(DualSteps):
         """Return the lengths that keep variables and multipliers inside their bounds."""
         dx, under, over = moves
         parts = self.parts
+        share = self.problem.settings.share_of_way
         primal = min(room(parts.below(), dx), room(parts.above(), -dx))
         multipliers = min(room(parts.under, under), room(parts.over, over))
-        return min(1.0, _SHARE_OF_WAY * primal), min(1.0, _SHARE_OF_WAY * multipliers)
+        return min(1.0, share * primal), min(1.0, share * multipliers)
 
 
 class _SplitSystem:
@@ -199,6 +203,8 @@ class _SplitSystem:
         self.D, self.entry, self.sign = D, entry, sign
         n = len(r)
         self.pairs = entry[n:]
+        # The two variables of an entry enter the smooth part by their difference only. Eliminating
+        # one leaves the entry with the curvatures of both in series, as resistors in parallel.
         diagonal = D[:n].copy()
         other = D[n:]
         diagonal[self.pairs] = D[self.pairs] * other / (D[self.pairs] + other)
@@ -207,6 +213,7 @@ class _SplitSystem:
         system = self.M.copy()
         system.flat[:: n + 1] += diagonal
         self.diagonal = diagonal
+        # Factored once for the two right-hand sides. Kept whole only if Cholesky's method fails.
         self.factor, info = lapack.dpotrf(system, lower=1)
         self.system = None if info == 0 else system
 
@@ -231,11 +238,16 @@ class _SplitSystem:
 
 
 def place_inside(
-    x: np.ndarray, low: np.ndarray, high: np.ndarray, state: DualPoint
+    x: np.ndarray, low: np.ndarray, high: np.ndarray, state: DualPoint, settings: DualSettings
 ) -> _SplitVariables:
     """Move variables inside their bounds; multipliers share the gap of ``state``."""
     size = float(np.mean(np.abs(x))) or 1.0
-    margin = np.minimum(_MARGIN_BETWEEN_BOUNDS * (high - low), _MARGIN_OF_SIZE * size)
+    # Where a bound is infinite, so is the distance, and the size alone sets the margin.
+    margin = np.minimum(
+        settings.margin_between_bounds * (high - low), settings.margin_of_size * size
+    )
     x = np.minimum(np.maximum(x, low + margin), high - margin)
-    mean = max(state.gap, 1e-8 * abs(state.primal), 1e-300) / len(x)
+    # Equal products of multipliers and distances: the point is on the central path as far as the
+    # bounds go. An infinite distance gives a multiplier of zero.
+    mean = max(state.gap, _LEAST_SHARE_OF_GAP * abs(state.primal), 1e-300) / len(x)
     return _SplitVariables(x, low, high, mean / (x - low), mean / (high - x))

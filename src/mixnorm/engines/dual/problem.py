@@ -10,7 +10,14 @@ import numpy as np
 
 from mixnorm.engines._core.stopping import BestPoint
 from mixnorm.engines.dual.contraction import Contraction
+from mixnorm.engines.dual.settings import DEFAULT_SETTINGS, DualSettings
 from mixnorm.losses import DualLoss
+
+# Move into the domain of the conjugate, relative to the largest dual variable: a proximal map with
+# so short a step is nearly the projection.
+_PROJECTING_STEP = 1e-12
+# Multiples of the start below this change nothing any more.
+_LEAST_MULTIPLE = 1e-30
 
 
 @dataclass(frozen=True)
@@ -39,19 +46,29 @@ class DualProblem:
         The targets, encoded by the loss.
     weight : array of shape (n_samples,)
         The weight of each row's loss: ``gamma`` times the weight of the row.
+    settings : DualSettings
+        Numbers that shape the solvers, for all that work on the problem.
     """
 
     def __init__(
-        self, contraction: Contraction, loss: DualLoss, target: np.ndarray, weight: np.ndarray
+        self,
+        contraction: Contraction,
+        loss: DualLoss,
+        target: np.ndarray,
+        weight: np.ndarray,
+        settings: DualSettings = DEFAULT_SETTINGS,
     ) -> None:
         self.contraction, self.loss, self.target, self.weight = contraction, loss, target, weight
+        self.settings = settings
         self.q = contraction.q
 
     def evaluate(self, alpha: np.ndarray, V: np.ndarray | None = None) -> DualPoint:
         """Return a point with its gap (:eq:`tensor-gap`); it takes a contraction, unless given."""
         V = self.contraction.matrix(alpha) if V is None else V
         scores = V @ alpha
+        # A q-th power of a norm; where large terms cancel, rounding can make it negative.
         norm = max(0.0, float(alpha @ scores))
+        # The dual variable of the loss is minus alpha (:eq:`tensor-kkt`).
         conjugate = float(self.loss.conjugate(-alpha[:, None], self.target, self.weight))
         loss, _ = self.loss.value_and_residual(scores[:, None], self.target, self.weight)
         primal = float(loss) + norm * (1.0 - 1.0 / self.q)
@@ -59,7 +76,11 @@ class DualProblem:
         return DualPoint(alpha, V, scores, norm, value, primal, primal + value)
 
     def start(self) -> DualPoint:
-        """Return the best point between zero and the residual of zero scores."""
+        """Return the best point between zero and the residual of zero scores.
+
+        Both ends are in the domain of the conjugate, which is convex. All multiples share one
+        contraction, as ``V`` of a multiple is a power times ``V``.
+        """
         zeros = np.zeros((self.contraction.n, 1))
         _, residual = self.loss.value_and_residual(zeros, self.target, self.weight)
         alpha = -np.asarray(residual)[:, 0]
@@ -75,6 +96,8 @@ class DualProblem:
 
     def transfer(self, state: DualPoint) -> DualPoint:
         """Return the solution for another ``gamma`` as a point of this problem."""
+        # Bounds are multiples of the weights, and a smaller ``gamma`` narrows them. A point that
+        # did not have to move keeps its contraction.
         alpha = self.bring_inside(state.alpha)
         return self.evaluate(alpha, state.V if alpha is state.alpha else None)
 
@@ -82,11 +105,12 @@ class DualProblem:
         """Return the nearest point in the domain of the conjugate."""
         if math.isfinite(self.loss.conjugate(-alpha[:, None], self.target, self.weight)):
             return alpha
-        step = 1e-12 * (1.0 + float(np.max(np.abs(alpha))))
+        step = _PROJECTING_STEP * (1.0 + float(np.max(np.abs(alpha))))
         return self.prox(alpha, step)
 
     def prox(self, alpha: np.ndarray, step: float) -> np.ndarray:
         """Return the proximal map of the conjugates of the losses."""
+        # The losses' own map is in their dual variable, minus alpha: the sign changes twice.
         found = self.loss.prox_conjugate(-alpha[:, None], step, self.target, self.weight)
         return -np.asarray(found)[:, 0]
 
@@ -137,9 +161,12 @@ def descend(steps: DualSteps, state: DualPoint, tol: float, max_iter: int) -> De
         ):
             moved, taken = steps.step(state)
             evaluations += taken
+            # Either counts as progress: the value may stand still while the gap falls, near the
+            # optimum, and the gap may rise while the value falls, far from it.
             gains = state.value - moved.value > _ROUNDING_OF_VALUE * abs(state.value)
             closer = moved.gap < best.gap and best.gap > _ROUNDING_OF_GAP * abs(best.point.primal)
             best.note(moved, moved.gap, progress=gains or closer)
+            # A method that has no step left returns the point that it got.
             if moved is state:
                 break
             state = moved
@@ -148,9 +175,11 @@ def descend(steps: DualSteps, state: DualPoint, tol: float, max_iter: int) -> De
 
 def _minimize_convex(value: Callable[[float], float]) -> float:
     """Return about the minimiser of a convex function of a number between zero and one."""
+    # Halving until the value rises: the minimiser is off by a factor of two at most, which the
+    # first Newton step makes up for.
     best, at = value(1.0), 1.0
     t = 0.5
-    while t > 1e-30:
+    while t > _LEAST_MULTIPLE:
         found = value(t)
         if found >= best:
             break

@@ -14,13 +14,13 @@ import numpy as np
 from mixnorm.engines.dual.contraction import Contraction
 from mixnorm.engines.dual.newton import solve_semidefinite
 from mixnorm.engines.dual.problem import DualPoint, DualSteps
+from mixnorm.engines.dual.settings import DEFAULT_SETTINGS, DualSettings
 
-# A step must gain this share of what its slope promises.
-_ARMIJO = 1e-4
 # A slope below this share of the value is rounding.
 _FLAT_SLOPE = 1e-10
-# Points that a line search tries at most.
-_MOST_SEARCH_POINTS = 40
+# Newton steps for the first multiple, and the relative step that ends them. Convergence is
+# quadratic from above; sixty is far more than it takes.
+_START_STEPS, _START_TOL = 60, 1e-12
 
 
 class SquaresNewton(DualSteps):
@@ -34,10 +34,19 @@ class SquaresNewton(DualSteps):
         The targets.
     weight : array of shape (n_samples,)
         The weight of each row's loss.
+    settings : DualSettings
+        Numbers that shape the line search.
     """
 
-    def __init__(self, contraction: Contraction, y: np.ndarray, weight: np.ndarray) -> None:
+    def __init__(
+        self,
+        contraction: Contraction,
+        y: np.ndarray,
+        weight: np.ndarray,
+        settings: DualSettings = DEFAULT_SETTINGS,
+    ) -> None:
         self.contraction, self.y, self.weight = contraction, y, weight
+        self.settings = settings
         self.ridge = 1.0 / weight
         self.q = contraction.q
 
@@ -48,6 +57,8 @@ class SquaresNewton(DualSteps):
         f = V @ alpha
         norm = float(alpha @ f)
         value = norm / self.q - float(self.y @ alpha) + 0.5 * float(alpha @ (alpha * self.ridge))
+        # The closed gap is a sum of squares: unlike primal plus dual, it has no cancellation and is
+        # right to its last digits.
         left, g = self.y - f, self.gradient(alpha, f)
         primal = 0.5 * float(left @ (left * self.weight)) + norm * (1.0 - 1.0 / self.q)
         return DualPoint(alpha, V, f, norm, value, primal, 0.5 * float(g @ (g * self.weight)))
@@ -75,40 +86,48 @@ class SquaresNewton(DualSteps):
         """Take a Newton step, shortened where it is too long."""
         g = self.gradient(state.alpha, state.scores)
         H = self.contraction.hessian(state.alpha, state.V)
+        # Onto the diagonal in place; the Hessian is a new matrix.
         H.flat[:: len(g) + 1] += self.ridge
-        with np.errstate(over="ignore", invalid="ignore"):  # such trials are not taken
+        # Trials that overflow have an infinite value and are not taken.
+        with np.errstate(over="ignore", invalid="ignore"):
             return self._search_line(state, g, solve_semidefinite(H, -g))
 
     def _search_line(self, state: DualPoint, g: np.ndarray, d: np.ndarray) -> tuple[DualPoint, int]:
         """Search along a direction; a step that is too long is cut by the slope at its end."""
         slope, t = float(g @ d), 1.0
-        for number in range(1, _MOST_SEARCH_POINTS):
+        settings = self.settings
+        for number in range(1, settings.most_search_points):
             trial = self.evaluate(state.alpha + t * d)
-            if trial.value <= state.value + _ARMIJO * t * slope:
+            if trial.value <= state.value + settings.armijo * t * slope:
                 return trial, number
             # Near the optimum the value is rounding, but the gap still falls.
             if abs(slope) < _FLAT_SLOPE * abs(state.value) and trial.gap < state.gap:
                 return trial, number
+            # The trial's contraction gives the slope at its end for nothing. The zero of the line
+            # through both slopes is where a parabola has its minimum.
             end = float(self.gradient(trial.alpha, trial.scores) @ d)
-            t *= min(0.6, max(0.1, -slope / (end - slope) if end > slope else 0.6))
-        return state, _MOST_SEARCH_POINTS
+            cut = -slope / (end - slope) if end > slope else settings.longest_cut
+            t *= min(settings.longest_cut, max(settings.shortest_cut, cut))
+        return state, settings.most_search_points
 
 
 def _solve_start(norm: float, size: float, q: float) -> float:
-    """Return the positive root of ``t**(q-1) norm + t size = size``, by Newton's method.
+    """Return the positive root of ``t**(q-1) norm + t size = size`` (:eq:`tensor-start`).
 
-    The left side is convex, so steps from above the root stay above it.
+    The left side is convex, so that Newton steps from above the root stay above it.
     """
     if not size > 0.0:
         return 1.0
     ratio, t = norm / size, 1.0
     if not 0.0 < ratio < math.inf:  # rounding, or out of range
         return 1.0
+    # With t = 1 the left side is too large for any positive ratio. If the power dominates, a start
+    # at its own root is nearer and still above.
     if ratio > 1.0:
         t = ratio ** (-1.0 / (q - 1.0))
-    for _ in range(60):
+    for _ in range(_START_STEPS):
         step = (t ** (q - 1.0) * ratio + t - 1.0) / ((q - 1.0) * t ** (q - 2.0) * ratio + 1.0)
         t -= step
-        if abs(step) <= 1e-12 * t:
+        if abs(step) <= _START_TOL * t:
             break
     return t

@@ -6,5 +6,6 @@ Open ``engine.py`` first. The engine may import ``pools``, ``losses`` and ``_cor
 from mixnorm.engines.greedy.engine import PreparedPool, Run, select
 from mixnorm.engines.greedy.options import GreedyOptions
 from mixnorm.engines.greedy.rules import RULES
+from mixnorm.engines.greedy.settings import GreedySettings
 
-__all__ = ["RULES", "GreedyOptions", "PreparedPool", "Run", "select"]
+__all__ = ["RULES", "GreedyOptions", "GreedySettings", "PreparedPool", "Run", "select"]

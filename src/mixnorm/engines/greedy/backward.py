@@ -23,6 +23,7 @@ def prune(run: Run) -> None:
         began = time.perf_counter()
         costs = support.removal_costs()
         trial = support.without(min(costs, key=costs.__getitem__))
+        # The penalty of the forward model of this size, so that the two objectives can be compared.
         trial.set_alpha(run.path.rounds[size - 1].alpha)
         outcome = trial.correct(*run.tolerance(size))
         if trial.objective < run.path.rounds[size - 1].objective:
@@ -37,6 +38,7 @@ def prune(run: Run) -> None:
     _level_objectives(run, found)
     for size in sorted(found & set(range(1, len(run.path.rounds) + 1))):
         _set_atom(run, size)
+    # The support may be that of one atom: the run goes on from the largest model.
     run.support = run.load(run.path.rounds)
     run.polish()
 
@@ -56,6 +58,8 @@ def _level_objectives(run: Run, found: set[int]) -> None:
             continue
         began, support = time.perf_counter(), run.load(run.path.rounds[: size - 1])
         support.set_alpha(larger.alpha)
+        # Any atom of the larger model makes the smaller one larger, and keeps its objective at
+        # least.
         atom = next(atom for atom in larger.support if atom not in support.blocks)
         rows, offset = run.columns(atom)
         support.append(atom, rows, offset=offset)

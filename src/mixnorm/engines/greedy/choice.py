@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING, Any
 from mixnorm._array import namespace
 from mixnorm._numbers import check_count
 from mixnorm.engines.greedy.rules import NORMS, RULES, Choice, joint_gains
+from mixnorm.engines.greedy.settings import DEFAULT_SETTINGS, GreedySettings
 
 if TYPE_CHECKING:
     from mixnorm.engines._core.corrective import Support
     from mixnorm.pools import Curvature, PreparedPool
 
-# Candidates of the cheap rule that a more exact rule compares.
-_SHORTLIST = 8
-# Where none of them can come in: how often to ask the pool in all, and for how many atoms at most.
-_REQUESTS = 5
-_LARGEST_REQUEST = 128
 # Prices may exceed the budget by this share of it, as their sum is rounded.
 _ROUNDING_OF_BUDGET = 1e-9
 
@@ -74,10 +70,13 @@ class Limits:
         if self.counts_inputs:
             used = frozenset[int]().union(*(pool.inputs(atom) for atom in chosen))
         if used is not None and paced and self.pace > 1:
+            # One input from the start, and one more after every ``pace`` atoms. Inputs that came in
+            # together, with one atom, may already be more.
             by_now = max(1 + len(chosen) // self.pace, len(used))
             inputs = by_now if inputs is None else min(inputs, by_now)
         money = None
         if self.budget is not None:
+            # Summed exactly: the order in which atoms came must not decide whether one more fits.
             spent = math.fsum(pool.price(atom) for atom in chosen)
             money = self.budget * (1.0 + _ROUNDING_OF_BUDGET) - spent
         return Allowance(pool, inputs, used, money)
@@ -114,7 +113,7 @@ class Allowance:
         keywords: dict[str, Any] = {}
         if scan.curvature is not None:
             keywords["curvature"] = scan.curvature
-        if known_inputs:
+        if known_inputs:  # only atoms of the inputs in use, which every pool can tell
             keywords["inputs"] = self.used
         elif self.new_inputs < math.inf and self.pool.counts_inputs:
             keywords |= {"inputs": self.used, "new_inputs": int(self.new_inputs)}
@@ -130,19 +129,21 @@ def choose(
     exclude: frozenset[Hashable],
     limits: Limits,
     count: int = 1,
+    settings: GreedySettings = DEFAULT_SETTINGS,
 ) -> list[Choice]:
     """Return the ``count`` best atoms by ``rule``, best first; fewer if fewer can help.
 
-    Where the pool has prices, gains are divided by them.
+    A pool ranks all atoms by a cheap rule: norms of gradients, or :eq:`score-statistic`. The other
+    rules compare its best ones more closely. Where the pool has prices, gains are divided by them.
     """
     cheap, refine = RULES[rule]
     by_gain = refine is not None and pool.takes_curvature
     if refine is None and (support.problem.kink > 0.0 or limits.counts_inputs):
         refine = NORMS[rule]  # the pool ranks without regard to these
-    m = count if refine is None else max(_SHORTLIST, 2 * count)
+    m = count if refine is None else max(settings.n_candidates, 2 * count)
     if by_gain and support.problem.loss.constant_curvature:
         cheap, by_gain = "l2", False  # this is the gain, for columns of one size
-    scan = Scan(cheap, m, exclude, support.scan_curvature() if by_gain else None)
+    scan = Scan(cheap, m, exclude, support.scan_curvature() if by_gain else None, settings)
     choices = _find_candidates(support, scan, limits.allowance(pool, support.blocks, paced=True))
     if not choices and limits.pace > 1:  # no atom of the inputs at hand helps
         choices = _find_candidates(support, scan, limits.allowance(pool, support.blocks))
@@ -152,22 +153,28 @@ def choose(
         order = sorted(range(len(choices)), key=worth.__getitem__, reverse=True)
         choices = [choices[index] for index in order]
     if count > 1 and choices:
-        return [replace(each, promise=_joint_gain(support, each)) for each in choices[:count]]
+        # Later atoms come in without a scan of their own, and are judged by this promise then.
+        return [
+            replace(each, promise=_compute_joint_gain(support, each)) for each in choices[:count]
+        ]
     return choices[:count]
 
 
-def still_helps(support: Support, choice: Choice) -> Choice | None:
+def still_helps(
+    support: Support, choice: Choice, settings: GreedySettings = DEFAULT_SETTINGS
+) -> Choice | None:
     """Return a choice with its gradient after others came in; None if these made it useless.
 
-    A choice is useless if a step on all columns would gain less than a tenth of its promise.
+    A choice is useless if a step on all columns would gain much less than its promise.
     """
     now = replace(choice, slope=support.slope_at_zero(choice.rows))
     if now.gradient <= support.noise:
         return None
-    return now if _joint_gain(support, now) > 0.1 * choice.promise else None
+    kept = settings.least_promise_kept * choice.promise
+    return now if _compute_joint_gain(support, now) > kept else None
 
 
-def _joint_gain(support: Support, choice: Choice) -> float:
+def _compute_joint_gain(support: Support, choice: Choice) -> float:
     """Return the gain of a choice when the weights of all columns follow."""
     return joint_gains(support, [choice])[0]
 
@@ -180,14 +187,16 @@ class Scan:
     m: int
     exclude: frozenset[Hashable]
     curvature: Curvature | None = None
+    settings: GreedySettings = DEFAULT_SETTINGS
 
 
 def _find_candidates(support: Support, scan: Scan, allowed: Allowance) -> list[Choice]:
     """Return about ``m`` atoms within the limits that can help, the best by the cheap rule."""
     misfits, choices = set[Hashable](), list[Choice]()
+    # Without room for another input, the pool can be asked for atoms that fit from the start.
     full = allowed.new_inputs == 0
     keywords = allowed.keywords(scan, known_inputs=full)
-    for found in _request(support, allowed.pool, scan, misfits, keywords):
+    for found in _request_atoms(support, allowed.pool, scan, misfits, keywords):
         choices = _keep_helpful(support, found, allowed)
         misfits |= set(found) - {each.atom for each in choices}
         if choices:
@@ -196,12 +205,12 @@ def _find_candidates(support: Support, scan: Scan, allowed: Allowance) -> list[C
         # Atoms of the inputs in use fit, but the misfits may have taken their places.
         again = replace(scan, exclude=scan.exclude | {each.atom for each in choices})
         keywords = allowed.keywords(again, known_inputs=True)
-        found = next(_request(support, allowed.pool, again, set(), keywords), [])
+        found = next(_request_atoms(support, allowed.pool, again, set(), keywords), [])
         choices += _keep_helpful(support, found, allowed)
     return choices
 
 
-def _request(
+def _request_atoms(
     support: Support,
     pool: PreparedPool,
     scan: Scan,
@@ -217,13 +226,15 @@ def _request(
     residual = support.centred_residual()
     # No entry of a gradient is larger than its norm: a smaller norm moves no weight from a kink.
     least = max(support.noise, support.problem.kink)
-    for _ in range(_REQUESTS):
+    settings = scan.settings
+    for _ in range(settings.max_requests):
         found = ask(residual, scan.rule, m, scan.exclude | misfits, **keywords)
         useful = [atom for atom, score in found if score > least]
         if not useful:
             return
         yield useful
-        ask, m = pool.top, min(max(4 * m, _SHORTLIST), _LARGEST_REQUEST)
+        # No shortlist from here on: its atoms are chosen to differ, and might all be misfits again.
+        ask, m = pool.top, min(max(4 * m, settings.n_candidates), settings.max_request)
 
 
 def _keep_helpful(support: Support, atoms: list[Any], allowed: Allowance) -> list[Choice]:
@@ -242,6 +253,6 @@ def _keep_helpful(support: Support, atoms: list[Any], allowed: Allowance) -> lis
         at = slice(start, start + part.shape[0])
         choices.append(Choice(atom, rows[at, :], slopes[at, :], offsets[at], pool.price(atom)))
         start = at.stop
-    if support.problem.kink > 0.0:
+    if support.problem.kink > 0.0:  # what is left of the gradients (:eq:`shrunk-gradient`)
         choices = [choice for choice in choices if choice.gradient > 0.0]
     return choices

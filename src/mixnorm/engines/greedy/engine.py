@@ -18,6 +18,7 @@ from mixnorm.engines._core.corrective import CorrectionProblem, Outcome, Support
 from mixnorm.engines.greedy.choice import Limits, choose, still_helps
 from mixnorm.engines.greedy.evidence import first_alpha, follow_evidence
 from mixnorm.engines.greedy.rules import RULES, Choice
+from mixnorm.engines.greedy.settings import DEFAULT_SETTINGS, GreedySettings
 from mixnorm.engines.greedy.tuning import check as check_adjusts
 from mixnorm.engines.greedy.tuning import tune as tune_last
 from mixnorm.engines.penalties import Penalty, as_penalty
@@ -27,14 +28,8 @@ from mixnorm.pools import PreparedPool, as_prepared
 
 __all__ = ["PreparedPool", "select"]
 
-# A round ends when the gain left is at most a multiple of ``tol`` times the objective, or times a
-# share of the empty model's loss once the objective is below that share (separable data). These are
-# the multiple and the share, of the last round and of earlier ones, which only have to show which
-# atom comes next.
-_TOLERANCE_OF_LAST_ROUND = (1.0, 0.02)
-_TOLERANCE_OF_EARLIER_ROUNDS = (20.0, 0.1)
-# Columns to reserve memory for at first, where a budget and not their number ends a run.
-_CAPACITY_UNDER_BUDGET = 64
+# The empty model is solved at least to this tolerance: all later losses are relative to its loss.
+_EMPTY_MODEL_TOLERANCE = 1e-6
 
 
 def select(
@@ -61,11 +56,12 @@ def select(
     max_iter: int = 1000,
     start: Path | None = None,
     on_round: Callable[[Path], bool] | None = None,
+    settings: GreedySettings = DEFAULT_SETTINGS,
 ) -> Path:
     r"""Choose atoms one at a time, and fit the weights of all chosen columns again after each.
 
     Minimises :math:`\sum_i w_i\, \ell(W^\top x_i + b, y_i) + \alpha\, \Omega(W)` over at most
-    ``n_atoms`` atoms of the pool.
+    ``n_atoms`` atoms of the pool (:eq:`shareboost-objective`).
 
     Parameters
     ----------
@@ -120,6 +116,8 @@ def select(
     on_round : callable, optional
         Called with the path so far after each round, and after each step back. The run ends if it
         returns True.
+    settings : GreedySettings
+        Numbers that shape the algorithms.
 
     Returns
     -------
@@ -136,44 +134,31 @@ def select(
     _check(rule, swaps, backward, tune, atoms_per_round, start)
     limits.check(pool)
     check_adjusts(pool, tune)
-    rows = float(weight.shape[0]) if n_rows is None else float(n_rows)
+    n_rows = float(weight.shape[0]) if n_rows is None else float(n_rows)
     auto = isinstance(alpha, str)
-    first = first_alpha(rows) if auto else float(alpha)
+    plan = GreedyPlan(
+        pool, rule, swaps, limits, atoms_per_round, tol, n_atoms, n_atoms + backward, on_round,
+        n_rows if auto else None, settings,
+    )  # fmt: skip
+    # The evidence needs weights. The first round starts from a guess, and is corrected after it.
+    first = first_alpha(n_rows) if auto else float(alpha)
     problem = CorrectionProblem(
         loss, target, weight, n_outputs, first, max_iter, as_penalty(penalty)
     )
-    furthest = n_atoms + backward
-    capacity = furthest if budget is None else min(furthest, _CAPACITY_UNDER_BUDGET)
-    support = Support(problem, fit_intercept, capacity)
-    support.correct(min(tol, 1e-6), 0.0)
-    plan = GreedyPlan(
-        pool,
-        rule,
-        swaps,
-        limits,
-        atoms_per_round,
-        tol,
-        n_atoms,
-        furthest,
-        on_round,
-        rows if auto else None,
-    )
-    run = Run(plan, support, Path((), support.value, support.intercept()))
+    run = _start_run(plan, problem, fit_intercept)
     if start is not None and start.rounds:
         run.continue_path(start)
-    try:
-        ended = run.forward()
-        if backward and not ended:
-            from mixnorm.engines.greedy.backward import prune
+    return run.finish(backward, tune)
 
-            prune(run)
-        if tune and not ended:
-            tune_last(run, tune)
-    except KeyboardInterrupt:
-        if not run.path.rounds:
-            raise
-        run.path = replace(run.path, interrupted=True)
-    return run.requested_path()
+
+def _start_run(plan: GreedyPlan, problem: CorrectionProblem, fit_intercept: bool) -> Run:
+    """Return a run whose path has the empty model alone."""
+    capacity, settings = plan.furthest, plan.settings
+    if plan.limits.budget is not None:  # ``n_atoms`` may be far more than the budget pays for
+        capacity = min(capacity, settings.budget_columns)
+    support = Support(problem, fit_intercept, capacity)
+    support.correct(min(plan.tol, _EMPTY_MODEL_TOLERANCE), 0.0)
+    return Run(plan, support, Path((), support.value, support.intercept()))
 
 
 def _check(
@@ -207,6 +192,7 @@ class GreedyPlan:
     on_round: Callable[[Path], bool] | None
     #: Number of rows where the penalty follows the evidence; None where it is given.
     evidence_rows: float | None = None
+    settings: GreedySettings = DEFAULT_SETTINGS
 
 
 class Run:
@@ -215,6 +201,22 @@ class Run:
     def __init__(self, plan: GreedyPlan, support: Support, path: Path) -> None:
         self.plan, self.support, self.path = plan, support, path
         self._empty = support.branch()
+
+    def finish(self, backward: int, tune: int) -> Path:
+        """Take all steps, forward, back and of tuning; return the path that was asked for."""
+        try:
+            ended = self.forward()
+            if backward and not ended:
+                from mixnorm.engines.greedy.backward import prune
+
+                prune(self)
+            if tune and not ended:
+                tune_last(self, tune)
+        except KeyboardInterrupt:
+            if not self.path.rounds:  # nothing to keep
+                raise
+            self.path = replace(self.path, interrupted=True)
+        return self.requested_path()
 
     def requested_path(self) -> Path:
         """Return the path without the rounds beyond ``n_atoms``."""
@@ -230,12 +232,15 @@ class Run:
             rows, offset = self.columns(atom)
             support.append(atom, rows, done.weights[row : row + rows.shape[0], :], offset)
             row += rows.shape[0]
+        # Each round may have a penalty of its own. Intercepts are stored for columns that are not
+        # centred, which the support's are.
         support.set_alpha(done.alpha)
         support.start_from(done.intercept)
         return support
 
     def make_empty(self) -> Support:
         """Return a support without atoms, with memory of its own and the present penalty."""
+        # Memory of its own, as a trial and the present support both go on to grow.
         support = self._empty.branch(own_room=True)
         support.set_alpha(self.support.problem.alpha)
         return support
@@ -263,6 +268,7 @@ class Run:
     def continue_path(self, start: Path) -> None:
         """Take over the rounds of another path."""
         rounds, limits = start.first(self.plan.n_atoms).rounds, self.plan.limits
+        # Limits may be tighter than when the path was made.
         if not limits.allowance(self.plan.pool, rounds[-1].support).is_kept():
             raise ValueError(
                 f"The path to continue reads or costs more than max_inputs={limits.inputs} and "
@@ -277,16 +283,20 @@ class Run:
         while len(self.path.rounds) < plan.furthest:
             began, taken = time.perf_counter(), frozenset(self.support.blocks)
             count = min(plan.atoms_per_round, plan.furthest - len(self.path.rounds))
-            choices = choose(self.support, plan.pool, plan.rule, taken, plan.limits, count)
+            choices = choose(
+                self.support, plan.pool, plan.rule, taken, plan.limits, count, plan.settings
+            )
             for place, choice in enumerate(choices):
-                fit = choice if place == 0 else self._still_fits(choice)
+                # The first is as the scan saw it; the others are looked at again once it is in.
+                fit = choice if place == 0 else self._recheck_choice(choice)
                 if fit is not None:
-                    self._add(fit, began)
+                    self._add_atom(fit, began)
                     began = time.perf_counter()
                     if self.report():
                         self.polish()
                         return True
             if not choices:
+                # The last model was solved as an earlier one, and turns out to be the last.
                 self.polish()
                 exhausted = len(self.path.rounds) < plan.n_atoms
                 self.path = replace(self.path, exhausted=exhausted)
@@ -299,8 +309,9 @@ class Run:
 
     def tolerance(self, size: int) -> tuple[float, float]:
         """Return the tolerance and the floor of a round, which are tightest for ``n_atoms``."""
+        settings = self.plan.settings
         last = size == self.plan.n_atoms
-        looser, floor = _TOLERANCE_OF_LAST_ROUND if last else _TOLERANCE_OF_EARLIER_ROUNDS
+        looser, floor = settings.last_round if last else settings.earlier_rounds
         return looser * self.plan.tol, floor * self.path.null_loss
 
     def polish(self) -> None:
@@ -310,49 +321,56 @@ class Run:
             outcome = self.support.correct(*self.tolerance(self.plan.n_atoms))
             self.put_last(self.path.rounds[-1].atom, outcome, began)
 
-    def _still_fits(self, choice: Choice) -> Choice | None:
+    def _recheck_choice(self, choice: Choice) -> Choice | None:
         """Return a choice with its gradient after others came in; None if it is of no use now."""
         plan, blocks = self.plan, self.support.blocks
         allowed = plan.limits.allowance(plan.pool, blocks, paced=True)
         if choice.atom in blocks or not allowed.fits(choice.atom):
             return None
-        return still_helps(self.support, choice)
+        return still_helps(self.support, choice, plan.settings)
 
-    def _add(self, choice: Choice, began: float) -> None:
+    def _add_atom(self, choice: Choice, began: float) -> None:
         """Add one atom, fit all weights again, and try replacements."""
         support, plan = self.support, self.plan
         tolerance = self.tolerance(len(self.path.rounds) + 1)
         support.append(choice.atom, choice.rows, offset=choice.offset)
+        # The theorem's drop for this atom (:eq:`round-drop`): the fit goes on until it is reached.
         goal = support.objective - support.promised_drop(choice.rows, choice.gradient)
         outcome = support.correct(*tolerance, goal)
         for _ in range(plan.swaps):
-            swapped = _swap(support, plan, tolerance)
+            swapped = _swap_atom(support, plan, tolerance)
             if swapped is None:
                 break
             support, outcome = swapped
         if plan.evidence_rows is not None:
-            outcome = follow_evidence(support, plan.evidence_rows, tolerance, outcome)
+            outcome = follow_evidence(
+                support, plan.evidence_rows, tolerance, outcome, plan.settings
+            )
         self.support = support
         made = record(support, choice.gradient, outcome, began, choice.atom)
         self.put(len(self.path.rounds) + 1, made)
 
 
-def _swap(
+def _swap_atom(
     support: Support, plan: GreedyPlan, tolerance: tuple[float, float]
 ) -> tuple[Support, Outcome] | None:
     """Replace the cheapest atom by a better one; return None if that does not lower the objective.
 
     The newest atom stays. It was chosen as the best beside the others, while the others were chosen
-    without it.
+    without it. What the others cost to drop is :eq:`removal-cost`.
     """
     if len(support.blocks) < 2:
         return None
     costs = support.removal_costs()
     newest = next(reversed(support.blocks))
     cheapest = min((atom for atom in costs if atom != newest), key=costs.__getitem__)
+    # Refitted before the choice, which goes by the residual of the model without the atom. The old
+    # atom is excluded too, or it would often come straight back.
     trial = support.without(cheapest)
     trial.correct(*tolerance)
-    choices = choose(trial, plan.pool, plan.rule, frozenset(support.blocks), plan.limits)
+    choices = choose(
+        trial, plan.pool, plan.rule, frozenset(support.blocks), plan.limits, 1, plan.settings
+    )
     if not choices:
         return None
     (choice,) = choices
@@ -368,6 +386,7 @@ def record(
     return Round(
         atom=next(reversed(support.blocks)) if atom is None else atom,
         support=tuple(support.blocks),
+        # A copy, so that the path cannot change with the support.
         weights=namespace(support.weights).asarray(support.column_weights, copy=True),
         intercept=support.intercept(),
         loss=support.value,

@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mixnorm._array import epsilon
+from mixnorm.engines.greedy.settings import DEFAULT_SETTINGS, GreedySettings
 
 if TYPE_CHECKING:
     from mixnorm.engines._core.corrective import Outcome, Support
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 _LEAST_NOISE = 1e-8
 # The largest penalty: columns of deviation one then hardly count.
 _LARGEST_ALPHA = 1.0
-# A penalty within this factor of the best one for the weights is left unchanged.
-_CLOSE_TO_BEST = 1.5
-# Most changes of the penalty in one round. It changes little from round to round.
-_CHANGES_PER_ROUND = 3
 
 
 def first_alpha(n_rows: float) -> float:
@@ -32,7 +29,11 @@ def first_alpha(n_rows: float) -> float:
 
 
 def follow_evidence(
-    support: Support, n_rows: float, tolerance: tuple[float, float], outcome: Outcome
+    support: Support,
+    n_rows: float,
+    tolerance: tuple[float, float],
+    outcome: Outcome,
+    settings: GreedySettings = DEFAULT_SETTINGS,
 ) -> Outcome:
     """Set the penalty and fit the weights in turn, until the penalty hardly changes.
 
@@ -46,38 +47,46 @@ def follow_evidence(
         Tolerance and floor of the corrective steps.
     outcome : Outcome
         How the last corrective step ended.
+    settings : GreedySettings
+        When to change the penalty, and how often.
 
     Returns
     -------
     Outcome
         How the last corrective step ended, with the iterations of all of them.
     """
-    for _ in range(_CHANGES_PER_ROUND):
-        best, present = _best_alpha(support, n_rows), support.problem.alpha
-        if max(best, present) <= _CLOSE_TO_BEST * min(best, present):
+    for _ in range(settings.alpha_changes):
+        best, present = _compute_best_alpha(support, n_rows), support.problem.alpha
+        if max(best, present) <= settings.alpha_ratio * min(best, present):
             break
         support.set_alpha(best)
         outcome = support.correct(*tolerance).plus(outcome.iterations)
     return outcome
 
 
-def _best_alpha(support: Support, n_rows: float) -> float:
-    """Return the penalty with the largest evidence, given the present weights."""
+def _compute_best_alpha(support: Support, n_rows: float) -> float:
+    """Return the penalty with the largest evidence, given the present weights.
+
+    This is the right side of :eq:`evidence-alpha`.
+    """
     problem = support.problem
     size = problem.penalty.degree * n_rows * problem.penalty.value(support.column_weights)
-    if not size > 0.0:
+    if not size > 0.0:  # all weights are zero, as under an infinite penalty
         return _LARGEST_ALPHA
     determined = support.count_determined()
-    found = determined * _noise_variance(support, n_rows, determined) / size
+    # Many determined weights or much noise call for more penalty, large weights for less.
+    found = determined * _estimate_noise(support, n_rows, determined) / size
     if not math.isfinite(found):
         return problem.alpha
     return min(max(found, epsilon(problem.weight)), _LARGEST_ALPHA)
 
 
-def _noise_variance(support: Support, n_rows: float, determined: float) -> float:
+def _estimate_noise(support: Support, n_rows: float, determined: float) -> float:
     """Return the variance of the targets around the scores; one for a loss on labels."""
     problem = support.problem
     if problem.loss.is_classifier:
         return 1.0
+    # Degrees of freedom left, for each row. They are kept positive: with as many weights as rows
+    # the residual is zero, and the noise cannot be told.
     left = problem.n_outputs - determined / n_rows
     return max(2.0 * support.value / max(left, 0.1 * problem.n_outputs), _LEAST_NOISE)

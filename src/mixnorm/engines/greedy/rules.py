@@ -13,7 +13,8 @@ from mixnorm.pools import capped_gain
 if TYPE_CHECKING:
     from mixnorm.engines._core.corrective import Support
 
-# A trial of the exact rule ends when this share of the largest gain is left.
+# A trial of the exact rule ends when this share of the largest gain is left: less would not change
+# the order of candidates often. A constant, as a rule knows the support and the choices alone.
 _SHARE_LEFT_OF_GAIN = 0.02
 # Gains below this share of the objective are rounding errors.
 _ROUNDING_OF_GAINS = 1e-10
@@ -55,13 +56,13 @@ def square_gains(support: Support, choices: list[Choice]) -> list[float]:
 
 
 def line_gains(support: Support, choices: list[Choice]) -> list[float]:
-    """Return how far the loss falls along each choice's gradient."""
-    return [_line_gain(support, choice) for choice in choices]
+    """Return how far the loss falls along each choice's gradient, the rule ``"line"``."""
+    return [_compute_line_gain(support, choice) for choice in choices]
 
 
 def column_gains(support: Support, choices: list[Choice]) -> list[float]:
     """Return the gain of a Newton step on each choice's columns alone (:eq:`column-gain`)."""
-    return [_column_gain(support, choice) for choice in choices]
+    return [_compute_column_gain(support, choice) for choice in choices]
 
 
 def joint_gains(support: Support, choices: list[Choice]) -> list[float]:
@@ -80,11 +81,11 @@ def joint_gains(support: Support, choices: list[Choice]) -> list[float]:
     if support.problem.loss.constant_curvature:  # the gains are exact
         total = namespace(gains).sum(gains, axis=0)
     else:
-        total = capped_gain(gains, _touched_loss(support, blocks))
+        total = capped_gain(gains, _compute_touched_loss(support, blocks))
     return [float(gain) for gain in to_numpy(total)]
 
 
-def _touched_loss(support: Support, blocks: list[Array]) -> Any:
+def _compute_touched_loss(support: Support, blocks: list[Array]) -> Any:
     """Return by output and block the loss on the samples that the rows of a block touch.
 
     The loss is shared out by the sizes ``e`` of the residuals. Of the loss of an output, a block
@@ -106,7 +107,7 @@ def exact_gains(support: Support, choices: list[Choice]) -> list[float]:
     promised = max(joint_gains(support, choices))
     before, gains = support.objective, []
     for choice in choices:
-        trial = support.branch()
+        trial = support.branch()  # shares the memory of the columns, and writes behind them
         trial.append(choice.atom, choice.rows, offset=choice.offset)
         share = _SHARE_LEFT_OF_GAIN * promised / before if before > 0.0 else 0.0
         trial.correct(max(share, _ROUNDING_OF_GAINS), 0.0)
@@ -114,7 +115,7 @@ def exact_gains(support: Support, choices: list[Choice]) -> list[float]:
     return gains
 
 
-def _line_gain(support: Support, choice: Choice) -> float:
+def _compute_line_gain(support: Support, choice: Choice) -> float:
     """Return the fall of the objective along the gradient.
 
     It takes at most four Newton steps in one dimension; a step that overshoots is halved.
@@ -130,17 +131,20 @@ def _line_gain(support: Support, choice: Choice) -> float:
 
     def fall(part: float) -> tuple[float, float, Any] | None:
         """Return objective, length and residual after part of the move, or None."""
-        ahead = length + part * move
+        ahead = length + part * move  # scores are linear along the line: no product with columns
         value, residual = loss.value_and_residual(scores - ahead * change, target, weight)
         objective = value + problem.alpha * penalty.value(-ahead * gradient)
         return (objective, ahead, residual) if objective < best else None
 
-    for _ in range(4):
+    for _ in range(
+        4
+    ):  # gains are compared, not used: four steps leave an error that hardly matters
         weights = -length * gradient
         pull = float(xp.sum(penalty.gradient(weights) * gradient))
         slope = float(xp.sum(change * residual)) + problem.alpha * pull - kinks
         bend = loss.hessian_form(change, residual, target, weight)
         bend += problem.alpha * float(xp.sum(penalty.curvature(weights) * squares))
+        # A slope of a thousandth of the first: what is left to gain is a millionth.
         if bend <= 0.0 or abs(slope) <= 1e-3 * norm:
             break
         move = slope / bend
@@ -151,12 +155,14 @@ def _line_gain(support: Support, choice: Choice) -> float:
     return support.value - best
 
 
-def _column_gain(support: Support, choice: Choice) -> float:
+def _compute_column_gain(support: Support, choice: Choice) -> float:
     """Return the sum of the gains of an atom's columns, each with its Hessian over all outputs."""
     problem, rows, slopes = support.problem, choice.rows, choice.slope
     xp = namespace(rows)
     eye = xp.eye(problem.n_outputs, dtype=rows.dtype, device=device_of(rows))
     if problem.kink > 0.0 and problem.loss.shift_invariant:
+        # The kink takes unequal parts of the outputs, so that the slope may lie partly in the null
+        # space of the Hessian, where no step gains anything.
         slopes = slopes - xp.mean(slopes, axis=1, keepdims=True)
     gain = 0.0
     for row in range(rows.shape[0]):

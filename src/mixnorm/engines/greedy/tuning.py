@@ -2,7 +2,7 @@
 
 Pools offer this where atoms have parameters, as patches have templates. A sweep asks the pool for
 steps of all atoms at once, goes along them as far as the loss falls enough, and then fits all
-weights again.
+weights again (:eq:`patch-tuning`).
 """
 
 from __future__ import annotations
@@ -16,18 +16,6 @@ from mixnorm.engines._core.corrective import Outcome, Support
 if TYPE_CHECKING:
     from mixnorm.engines.greedy.engine import Run
     from mixnorm.pools import PreparedPool
-
-# Length of the first step. A full step would be too long, as the pool finds the step of each atom
-# as if the others did not move.
-_FIRST_LENGTH = 0.3
-# Lengths to try in a sweep, each half the one before, and the growth of the length after a sweep
-# that has lowered the objective.
-_LENGTHS_PER_SWEEP = 6
-_GROWTH_OF_LENGTH = 1.5
-# A step must lower the loss by at least this share of the fall that its slope promises.
-_SHARE_OF_PROMISED_FALL = 0.1
-# A sweep that lowers the objective by a smaller share is the last.
-_LEAST_FALL_PER_SWEEP = 1e-3
 
 
 class Adjustment(Protocol):
@@ -62,36 +50,42 @@ def tune(run: Run, sweeps: int) -> None:
     """
     if not run.path.rounds or not sweeps:
         return
+    # Beyond the requested size there may be models that the path does not return.
     if run.plan.furthest > run.plan.n_atoms:  # a backward pass has changed models of all sizes
         run.path = run.requested_path()
         run.support = run.load(run.path.rounds)
-    length, tolerance = _FIRST_LENGTH, run.tolerance(run.plan.n_atoms)
+    settings = run.plan.settings
+    length, tolerance = settings.first_step, run.tolerance(run.plan.n_atoms)
     for _ in range(sweeps):
         began = time.perf_counter()
-        found = _sweep(run, length, tolerance)
+        found = _take_sweep(run, length, tolerance)
         if found is None:
             break
         before, (run.support, length, outcome) = run.support.objective, found
         run.put_last(None, outcome, began)
-        if run.report() or run.support.objective > (1.0 - _LEAST_FALL_PER_SWEEP) * before:
+        if run.report() or run.support.objective > (1.0 - settings.least_sweep_fall) * before:
             break
-        length = min(1.0, _GROWTH_OF_LENGTH * length)
+        length = min(1.0, settings.step_growth * length)
 
 
-def _sweep(
+def _take_sweep(
     run: Run, length: float, tolerance: tuple[float, float]
 ) -> tuple[Support, float, Outcome] | None:
     """Return a better support, the length of the step to it and the outcome of its fit; or None."""
-    support, pool = run.support, run.plan.pool
+    support, pool, settings = run.support, run.plan.pool, run.plan.settings
     problem, atoms = support.problem, list(support.blocks)
     weights, residual = support.column_weights, support.residual
+    # By the chain rule: derivatives in the columns are those in the scores, times the weights.
     curvature = problem.loss.curvature(residual, problem.target, problem.weight)
     bends = (weights * weights) @ namespace(weights).broadcast_to(curvature, residual.shape).T
     adjustment: Adjustment = pool.adjust(atoms, weights @ residual.T, bends)
     try:
-        for _ in range(_LENGTHS_PER_SWEEP):
+        for _ in range(settings.step_lengths):
             trial = _replace_atoms(run, adjustment.move(length), atoms)
-            if trial.value < support.value - _SHARE_OF_PROMISED_FALL * length * adjustment.slope:
+            # At the old weights: what the steps alone gain. The fit of the weights costs more, and
+            # is not worth it if they gain nothing.
+            least = settings.least_fall_share * length * adjustment.slope
+            if trial.value < support.value - least:
                 outcome = trial.correct(*tolerance)
                 if trial.objective < support.objective:
                     return trial, length, outcome
@@ -106,7 +100,7 @@ def _sweep(
 def _replace_atoms(run: Run, moved: list[tuple[Any, float]], before: list[Any]) -> Support:
     """Return a support with the adjusted atoms in place of those before, and their weights."""
     support, trial = run.support, run.make_empty()
-    trial.forget_curvature()
+    trial.forget_curvature()  # that of the empty model would be extended atom by atom
     for (atom, ratio), old in zip(moved, before, strict=True):
         rows, offset = trial.centre(run.plan.pool.columns(atom))
         trial.append(atom, rows, support.weights[support.blocks[old], :] * ratio, offset)

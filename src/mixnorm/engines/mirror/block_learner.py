@@ -16,8 +16,10 @@ from mixnorm.engines.mirror.plan import OnlineLearner, Plan, Rows, row_loss, rul
 from mixnorm.engines.mirror.row_learner import RowLearner, copy_corners
 from mixnorm.norms import MixedNorm, Norm, SchattenNorm
 
-_LARGEST_GRAM_SIDE = 256  # of matrices whose singular values come from a Gram matrix
-_LEAST_SQUARES, _MOST_SQUARES = 1e-200, 1e200  # range of its trace in which no digits are lost
+# Smaller side of matrices whose singular values come from a Gram matrix, which is faster by far.
+_LARGEST_GRAM_SIDE = 256
+# Range of its trace in which squares neither overflow nor lose digits in underflow.
+_LEAST_SQUARES, _MOST_SQUARES = 1e-200, 1e200
 
 
 class BlockLearner(OnlineLearner):
@@ -40,6 +42,8 @@ class BlockLearner(OnlineLearner):
         self.plan, self.n_features, self.n_outputs = plan, n_features, n_outputs
         self.norm = _add_intercept(plan.smooth(n_features, n_outputs))
         self.numbers = np.zeros(layout.N_NUMBERS)
+        # Column 0 is the intercept's everywhere. Arrays are changed in place, never replaced: the
+        # state of the learner (:class:`LearnerState`) shares them.
         self.theta = np.zeros((n_outputs, n_features + 1))
         self.top, self.mean = np.zeros(n_features + 1), np.zeros(n_features + 1)
         self.top[0] = 1.0  # the intercept's
@@ -48,6 +52,8 @@ class BlockLearner(OnlineLearner):
         self.offset, self.offsets = np.zeros(n_outputs), np.zeros(n_outputs)
         self.base, self.heard = np.zeros(n_outputs), np.zeros(n_outputs)
         self.total = np.zeros((n_outputs, n_features + 1) if plan.averaged else (0, 0))
+        # The gradient of the block so far, the samples in it, and the weights that it is predicted
+        # with. They are stored too, so that a stream may stop in the middle of a block.
         self.pending = np.zeros_like(self.theta)
         self.waiting = np.zeros(1, dtype=np.int64)
         self.played = np.zeros_like(self.theta)
@@ -71,12 +77,13 @@ class BlockLearner(OnlineLearner):
             return self._learn_together(np.asarray(X), order, *samples)
         labels, targets, importance, losses, wrong = samples
         start = 0
+        # Parts of the present block that can be computed by whole matrices.
         while start < len(losses):
             stop = start + max(1, self.plan.block - int(self.waiting[0]))
             given: Any = to_dense(X[start:stop] if order is None else X[order[start:stop]])
             rows = np.asarray(given, dtype=np.float64)
             count = self._count_together(rows, importance[start:stop])
-            if count == 0:
+            if count == 0:  # the first row is not finite
                 break
             part = slice(start, start + count)
             losses[part], wrong[part], residual = self._count_losses(
@@ -92,6 +99,7 @@ class BlockLearner(OnlineLearner):
         labels, targets, importance, losses, wrong = samples
         for i in range(len(X)):
             rows, part = X[i if order is None else order[i]], slice(i, i + 1)
+            # A task without a target in this round has no input either, whatever its row holds.
             known = ~np.isnan(targets[i])
             if not np.all(np.isfinite(rows[known])):
                 return i
@@ -108,6 +116,8 @@ class BlockLearner(OnlineLearner):
 
     def _count_together(self, rows: np.ndarray, weight: np.ndarray) -> int:
         """Return the number of rows before one that is not finite or makes a unit grow."""
+        # Weights change when a unit grows (past gradients are in the old unit), so that rows can be
+        # predicted together only as long as none does. A row that makes one grow goes alone.
         finite = np.all(np.isfinite(rows), axis=1)
         count = len(rows) if np.all(finite) else int(np.argmin(finite))
         if self.plan.scaled and count > 1:
@@ -123,6 +133,8 @@ class BlockLearner(OnlineLearner):
         """
         if not (self.plan.scaled and self.plan.origin == "means"):
             return rows, self.mean
+        # Row by row, and not by a cumulative mean: the result must not depend on how rows are put
+        # together in calls.
         away, mean, seen = [], self.mean[1:], self.numbers[layout.WEIGHT]
         for part, own in zip(np.split(rows, len(weight)), weight, strict=True):
             seen = seen + own
@@ -146,15 +158,19 @@ class BlockLearner(OnlineLearner):
         """Return one over the units, and zero for columns whose unit is not known."""
         if not self.plan.scaled:
             return np.ones_like(self.top)
+        # The inner ``where`` avoids a division by zero, whose result the outer one would drop.
         return np.where(self.top > 0.0, 1.0 / np.where(self.top > 0.0, self.top, 1.0), 0.0)
 
     def _move_origin(self, rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Update means and units with rows; return the inputs of the rows, in the new units.
+        """Update means and units with rows; return the inputs (:eq:`running-inputs`) in new units.
 
         The model stays the same function of rows when means move (:eq:`moving-intercept`). When the
         unit of a column grows, its past updates become what they would have been in the new unit.
         """
         away, mean = self._away(rows, weight)
+        # A value beyond the unit says that the unit was not known, and neither was the weight: the
+        # intercept does not follow that column's mean. Kept in units of the rate, so that it fades
+        # as the weights that it comes from do.
         if self.plan.scaled:
             farther = np.concatenate([[False], np.any(np.abs(away) > self.top[1:], axis=0)])
             moved = np.where(farther, 0.0, (mean - self.mean) * self._inverse_units())
@@ -169,6 +185,8 @@ class BlockLearner(OnlineLearner):
         """Let the units of columns reach to the farthest distances from the origin."""
         largest = np.concatenate([self.top[:1], np.maximum(farthest, self.top[1:])])
         larger = (largest > self.top) & (self.top > 0.0)
+        # Inputs shrink by this part, and so would have all past gradients. Weights follow from the
+        # sums, and the function played changes with them (see "Units" in the derivation).
         if np.any(larger):
             part = np.where(larger, self.top / np.where(largest > 0.0, largest, 1.0), 1.0)
             self.theta *= part
@@ -184,6 +202,7 @@ class BlockLearner(OnlineLearner):
         numbers, losses = self.numbers, losses * importance
         residual[np.abs(residual) <= self.plan.quiet] = 0.0
         residual = residual * importance[:, None]
+        # Steps of the first rows are short, while the units are not well known.
         if self.plan.scaled:
             seen = numbers[layout.WEIGHT] + np.cumsum(importance)
             residual *= (seen / (seen + jit.WARM))[:, None]
@@ -201,14 +220,16 @@ class BlockLearner(OnlineLearner):
         self, products: np.ndarray, labels: np.ndarray, targets: np.ndarray, importance: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return losses, mistakes and derivatives of samples, one by one, as they are few."""
+        # The compiled losses of single rows, where there are some: both kinds of learners then
+        # count the same.
         n_samples, scores = len(products), products + self._rate() * self.offset
         losses, residual = np.zeros(n_samples), np.zeros_like(scores)
         wrong = np.zeros(n_samples, dtype=np.int64)
-        judges = [row_loss(loss) for loss in self.plan.losses]
+        row_losses = [row_loss(loss) for loss in self.plan.losses]
         if self.plan.joint:
             for i in range(n_samples):
                 wrong[i] = np.argmax(scores[i]) != labels[i]
-                losses[i], residual[i] = judges[0](scores[i], labels[i])
+                losses[i], residual[i] = row_losses[0](scores[i], labels[i])
             return losses, wrong, residual
         for i in range(n_samples):
             outputs = range(self.n_outputs) if len(labels) == 0 else [int(labels[i])]
@@ -216,12 +237,13 @@ class BlockLearner(OnlineLearner):
                 target = float(targets[i, r if len(labels) == 0 else 0])
                 if math.isnan(target):
                     continue
-                which = r if len(judges) > 1 else 0
+                which = r if len(row_losses) > 1 else 0
                 is_binary = self.plan.losses[which].is_binary
                 score = scores[i, r : r + 1] + self.base[r]
                 based = self.plan.scaled and self.plan.intercept and not is_binary
-                if not based or self.heard[r] > 0.0:  # else nothing is known of its size
-                    own, residual[i, r : r + 1] = judges[which](score, target)
+                # The first number only sets the base: nothing is known of its size yet.
+                if not based or self.heard[r] > 0.0:
+                    own, residual[i, r : r + 1] = row_losses[which](score, target)
                     losses[i] += own
                 if is_binary:
                     wrong[i] += int(score[0] * target <= 0.0)
@@ -253,6 +275,8 @@ class BlockLearner(OnlineLearner):
     def _step(self) -> None:
         numbers, pending = self.numbers, self.pending
         size, rate, cost = self._pending_step()
+        # A gradient of zero is a round without a step: it must not set the first gradient, on which
+        # the adaptive rate rests (:eq:`adaptive-rate`).
         if size > 0.0:
             if numbers[layout.FIRST] == 0.0:
                 numbers[layout.FIRST] = size * size
@@ -267,11 +291,13 @@ class BlockLearner(OnlineLearner):
         self.played[:] = self._weights_now()
 
     def _rate(self, size: float = 0.0) -> float:
-        """Return the step size of the weights; ``size`` is the dual norm of the next gradient."""
+        """Return the step size (:eq:`adaptive-rate`); ``size`` is the next gradient's dual norm."""
         plan, numbers = self.plan, self.numbers
         if plan.rule == "anytime":
             return plan.rate / math.sqrt(numbers[layout.INPUTS] + 1.0)
         if plan.rule == "adaptive":
+            # The first gradient counts twice: a rate that is fixed before a gradient is seen must
+            # not depend on it, and before the first one there is nothing else to go by.
             seen = float((numbers[layout.FIRST] or size * size) + numbers[layout.SQUARES])
             if not seen > 0.0:
                 return 0.0
@@ -279,11 +305,12 @@ class BlockLearner(OnlineLearner):
         return plan.rate
 
     def _weights_now(self) -> np.ndarray:
-        """Return the weights of the next block, for scaled inputs."""
+        """Return the weights of the next block (:eq:`mirror-play`), for scaled inputs."""
         if not np.any(self.theta):
             return np.zeros_like(self.theta)
         found = self._rate() * _mirror(self.norm, self.theta)
         if math.isfinite(self.plan.radius):
+            # Scaling gives the exact maximiser in the ball: the mirror map keeps norms.
             size = float(self.norm.value(found.T))
             if size > self.plan.radius:
                 found *= self.plan.radius / size
@@ -296,11 +323,13 @@ class BlockLearner(OnlineLearner):
             self._check_averaged()
             seen = float(self.numbers[layout.WEIGHT]) or 1.0
             matrix, offset = self.total / seen, self.offsets / seen
+        # w (x - m) / s + b is (w / s) x + b - (w / s) m.
         matrix = matrix * self._inverse_units()
         intercept = matrix[:, 0] * self.plan.intercept + offset + self.base
         return matrix[:, 1:], intercept - matrix[:, 1:] @ self.mean[1:]
 
     def _sums(self) -> np.ndarray:
+        # Gradients of a block that is not full count already: their losses do.
         return (self.theta - self.pending).T
 
 
@@ -327,8 +356,9 @@ def by_blocks(learner: RowLearner) -> BlockLearner:
 def _mirror(norm: Any, theta: np.ndarray) -> np.ndarray:
     """Return the mirror map of a matrix that has a row per output.
 
-    For Schatten norms the singular values come from the Gram matrix of the smaller side. Singular
-    values below 1e-8 of the largest lose their digits there, but hardly change the map.
+    It is :eq:`mirror-columns` with singular values in place of the norms of columns. For Schatten
+    norms these come from the Gram matrix of the smaller side. Singular values below 1e-8 of the
+    largest lose their digits there, but hardly change the map.
     """
     gram = _gram(norm, theta)
     if gram is None:
@@ -337,6 +367,7 @@ def _mirror(norm: Any, theta: np.ndarray) -> np.ndarray:
     squares, vectors = np.linalg.eigh(gram)
     values = np.sqrt(np.maximum(squares, 0.0))
     power = norm.q / (norm.q - 1.0)
+    # Relative to the largest, because powers of large exponents overflow.
     top = float(values[-1])
     relative = values / top
     scale = float(np.sum(relative**power)) ** (2.0 / power - 1.0)

@@ -91,6 +91,7 @@ class KernelLearner:
 
     def weights(self) -> np.ndarray:
         """Return the present weights of the kernels."""
+        # Before the first round there is nothing to divide by, and every kernel has weight zero.
         found = np.zeros(len(self.squares))
         if self.rounds > 0.0:
             scale = self.rounds / (self.total * self.cost)
@@ -125,6 +126,8 @@ class KernelLearner:
 
         With ``growing`` there is a single pass, and each sample counts from when it is met.
         """
+        # Samples of several passes count once: the strength of the norm is per sample, not per
+        # round.
         if not growing:
             self.total += float(np.sum(importance))
         return Samples(grams, labels, importance, self.n_classes, growing)
@@ -132,6 +135,8 @@ class KernelLearner:
     def learn(self, samples: Samples, order: np.ndarray) -> None:
         """Pass over samples in the given order."""
         n_kernels, _, n_samples = samples.sums.shape
+        # The loop continues from the numbers that it returned, so that a pass may go in parts and
+        # an interrupt gets through between two of them.
         for part in chunks(len(order), 2 * n_kernels * n_samples):
             self.rounds, self.total, lost, mistakes = jit.one_pass(
                 samples.matrices,
@@ -153,6 +158,8 @@ class KernelLearner:
 
     def refresh(self, samples: Samples) -> None:
         """Compute the squared sizes again from the sums of all samples, as added changes drift."""
+        # |theta|^2 is the sum of the coefficients times the inner products (:eq:`mirror-sizes`).
+        # Sums in single precision are added up in double.
         self.squares = np.maximum(
             np.einsum("mcn,nc->m", samples.sums, samples.A, dtype=np.float64), 0.0
         )
@@ -170,9 +177,12 @@ class KernelLearner:
         machine_jit.compute_hinges(F, samples.labels, hinges)
         share = samples.importance / self.total
         loss = float(np.sum(share * hinges))
+        # The penalty's offsets are per unit of the strength, which multiplies all of it.
         strength = 1.0 / (self.total * self.cost)
         penalty = KernelPenalty(self.q, np.ones_like(self.offsets), self.offsets / strength)
         objective = strength * penalty.value(penalty.sizes(weights, self.squares)) + loss
+        # The norm's part of the gap cancels, because the function played is the link of the sum of
+        # gradients: what is left needs scores and coefficients only.
         own = samples.A[np.arange(len(samples.A)), samples.labels]
         inner = float(np.sum(F.T * samples.A) - np.sum(own)) / self.rounds
         return float(objective), max(0.0, loss + inner)
@@ -195,6 +205,8 @@ class Samples:
     ) -> None:
         from numba.typed import List
 
+        # A typed list, as the compiled loop cannot take a Python list of arrays. Rows are read one
+        # at a time, and must lie together in memory.
         self.matrices = List([np.ascontiguousarray(matrix) for matrix in grams.matrices])
         self.growing = growing
         self.labels = np.ascontiguousarray(labels, dtype=np.int64)

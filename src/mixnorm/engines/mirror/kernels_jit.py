@@ -17,12 +17,15 @@ def link(
     """
     largest = 0.0
     for m in range(squares.shape[0]):
+        # The soft threshold of the offset; a square may have drifted to just below zero.
         out[m] = max(0.0, np.sqrt(max(squares[m], 0.0)) - rounds * offsets[m])
         largest = max(largest, out[m])
     if not largest > 0.0:
         for m in range(squares.shape[0]):
             out[m] = 0.0
         return
+    # Excesses relative to the largest one: their powers lie between zero and one, for an infinite
+    # ``q`` too, and the sum is at least one.
     total = 0.0
     for m in range(squares.shape[0]):
         total += (out[m] / largest) ** q
@@ -36,6 +39,7 @@ def link(
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def add_pair(up: np.ndarray, down: np.ndarray, row: np.ndarray, factor: float) -> None:
     """Add a row times a factor to one vector, and subtract it from another."""
+    # In the precision of the vectors, or each product would be made in double.
     scale = up.dtype.type(factor)
     for j in range(row.shape[0]):
         step = scale * row[j]
@@ -70,12 +74,15 @@ def one_pass(
     lost, mistakes = 0.0, 0
     for i in order:
         step = importance[i]
+        # Weights change in every round, also without a miss, as ``rounds`` does. Computing them
+        # takes time of the kernels, little beside the update of all sums.
         if rounds > 0.0:
             link(squares, offsets, q, rounds / (total * cost), rounds, weights)
         else:
             weights[:] = 0.0
         for k in range(n_classes):
             scores[k] = 0.0
+        # Most weights are zero under a sparse norm, and their kernels are passed over.
         for m in range(n_kernels):
             if weights[m] > 0.0:
                 for k in range(n_classes):
@@ -85,6 +92,7 @@ def one_pass(
             if k != y and (rival < 0 or scores[k] > scores[rival]):
                 rival = k
         hinge = 1.0 - scores[y] + scores[rival]
+        # Ties count as mistakes: before the first round all scores are the same.
         mistakes += int(scores[rival] >= scores[y])
         rounds += step
         if growing:
@@ -94,6 +102,8 @@ def one_pass(
         lost += step * hinge
         A[i, y] += step
         A[i, rival] -= step
+        # The sizes of all kernels follow, used or not: an unused one may come in later. The square
+        # is updated before the sums, which enter it as they were (:eq:`mirror-sizes`).
         for m in range(n_kernels):
             rise = sums[m, y, i] - sums[m, rival, i]
             squares[m] += 2.0 * step * (rise + step * matrices[m][i, i])

@@ -1,10 +1,14 @@
 """The layout of the arrays of the compiled loops of online mirror descent.
 
+Compiled code reads these numbers as constants: ``numbers[at.LOSS]`` costs no more than a field of
+an object would, and arrays of one type compile faster and are stored as they are.
+
 Matrices have a row for each output and a column for each column of the data; column 0 is that of
 the intercept.
 """
 
-# How weights are computed: from sums of gradients by columns or by entries, or by steps by feature.
+# How weights are computed: from sums of gradients by columns or by entries (:eq:`mirror-columns`),
+# or by steps by feature (:eq:`feature-steps`).
 COLUMNS, ENTRIES, FEATURES = 0, 1, 2
 # Step sizes.
 NONE, FIXED, ANYTIME, ADAPTIVE = 0, 1, 2, 3
@@ -15,12 +19,19 @@ LABELS, TASKS, TARGETS = 0, 1, 2
 # is unknown if a sample does not have them.
 ZERO, MEANS, MARKED = 0, 1, 2
 
-# Places of ``codes``.
+# Places of ``codes``, whole numbers: how weights are computed, the rule for steps, what a sample
+# has; whether there are units, an intercept, an average, and a tree of sums; the number of outputs;
+# and the origin of inputs.
 KIND, RULE, MODE, SCALED, INTERCEPT, AVERAGED, SIZED, OUTPUTS, ORIGIN = range(9)
 N_CODES = 9
-# Places of ``constants``.
+# Places of ``constants``: the dual exponent p, the plan's rate, the radius of the ball, the strong
+# convexity beta of the norm, and the derivatives that count as zero (``Plan.quiet``).
 POWER, RATE, RADIUS, CONVEXITY, QUIET = range(5)
-# Places of ``numbers``.
+# Places of ``numbers``, the account of a learner. Samples seen, mistakes and losses; the sum over
+# the rounds of the weights' common factor; the sum of rate |v|^2 / (2 beta) and of |v|^2 over the
+# gradients v, and the first |v|^2 that is not zero; the unit of the sums; the largest norms of a
+# gradient and of a sample; the last rate; the sum of the inputs' magnitudes (for learners by blocks
+# the number of steps); the samples learned from; the sum of <v, w>; and the weight of all samples.
 (
     ROUNDS,
     MISTAKES,
@@ -50,6 +61,7 @@ N_COLUMN = 10
 # sum of that over the rounds.
 STEEPEST, FARTHEST, SEEN_BEFORE, HEARD, BASE, OFFSET, OFFSETS = range(7)
 N_OUTPUTS = 7
-# Rows of the scratch space.
+# Rows of the scratch space: inputs times factors or step sizes, sizes of columns, their powers, two
+# rows for computing powers, the sample as given, its inputs, and those inputs that are not zero.
 S_PART, S_SIZE, S_POWER, S_HELD, S_OTHER, S_RAW, S_VALUE, S_PACKED = range(8)
 N_SCRATCH = 8

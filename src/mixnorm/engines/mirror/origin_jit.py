@@ -14,10 +14,17 @@ from mixnorm.engines.mirror import layout as at
 from mixnorm.engines.mirror.sums_jit import derive, matrix_of, note_average
 from mixnorm.engines.mirror.vectors_jit import compiled, move_means
 
-_LARGEST_STRETCH = 1.5  # largest factor by which a weight grows with the unit of its column
-_RECENT_SHARE = 0.1  # share of the samples so far that counts as a short time
-_USUAL_SHARE = 0.5  # least share of samples with a name whose absence means unknown
-_ROWS_TO_JUDGE_NAMES = 10.0  # too few samples to judge whether a name is usual
+# Compiled code reads these as constants. As fields of an object they would be further arguments of
+# every function.
+# Largest factor by which a weight grows with the unit of its column: a value much farther out than
+# all before says that neither the unit nor the weight was known.
+_LARGEST_STRETCH = 1.5
+# Share of the samples so far that counts as a short time since the unit last grew.
+_RECENT_SHARE = 0.1
+# Least share of samples with a name whose absence means unknown, rather than zero.
+_USUAL_SHARE = 0.5
+# Weight of the samples from which on names are counted as usual or rare.
+_ROWS_TO_COUNT_NAMES = 10.0
 
 
 @compiled
@@ -45,13 +52,17 @@ def grow(  # type: ignore[no-untyped-def]
     """
     top = column[at.TOP, j]
     column[at.TOP, j], column[at.INVERSE, j] = size, 1.0 / size
+    # The first unit: nothing was learned in an earlier one, as all inputs were zero.
     if not top > 0.0:
         column[at.GREW, j] = numbers[at.WEIGHT]
         return
     part, place = top / size, np.empty(1, np.int64)
     place[0] = j
+    # The average adds up what was played in the old unit before anything changes.
     if codes[at.AVERAGED]:
         note_average(1, place, codes, theta, image, total, column, numbers)
+    # Steps by feature: weights are stored themselves. numba compiles only one of the two branches,
+    # as ``theta`` has the type None there.
     if theta is None:
         column[at.ENERGY, j] *= part * part
         recent = numbers[at.WEIGHT] - column[at.GREW, j] < _RECENT_SHARE * numbers[at.WEIGHT]
@@ -62,6 +73,7 @@ def grow(  # type: ignore[no-untyped-def]
             if codes[at.AVERAGED]:
                 total[r, j] *= stretch
         return
+    # Sums of gradients: each input was larger by one over ``part`` in the old unit.
     for r in range(codes[at.OUTPUTS]):
         theta[r, j] *= part
     derive(1, place, codes, constants, theta, image, column, tree, levels, numbers, scratch)
@@ -70,6 +82,7 @@ def grow(  # type: ignore[no-untyped-def]
 @compiled
 def add_offset(j, moved, scale, codes, theta, image, column, outputs):  # type: ignore[no-untyped-def]
     """Let intercepts follow the mean of a column, which has moved by ``moved``."""
+    # One term of :eq:`moving-intercept`.
     matrix, part = matrix_of(codes, theta, image), scale * moved * column[at.INVERSE, j]
     if codes[at.KIND] == at.COLUMNS:
         part *= column[at.FACTOR, j]
@@ -94,6 +107,8 @@ def let_grow(  # type: ignore[no-untyped-def]
         away = raw[e] - column[at.MEAN, j]
         if not abs(away) > column[at.TOP, j]:
             continue
+        # How far the mean has moved for this sample. From the distance after the move, which is
+        # what is left of the one before: (1 - share) of it.
         moved = 0.0
         if codes[at.ORIGIN] == at.MEANS or column[at.MARK, j] > 0.0:
             share = (
@@ -102,6 +117,7 @@ def let_grow(  # type: ignore[no-untyped-def]
                 else gain * numbers[at.WEIGHT] / column[at.KNOWN, j]
             )
             moved = away * share / (1.0 - share)
+        # Takes back what ``move_origin`` added to the intercepts for this column.
         add_offset(j, -moved, scale, codes, theta, image, column, outputs)
         grow(
             j, abs(away), _LARGEST_STRETCH, codes, constants, theta, image, total, column, tree,
@@ -117,16 +133,18 @@ def let_grow(  # type: ignore[no-untyped-def]
 
 @compiled
 def move_origin(  # type: ignore[no-untyped-def]
-    size, places, scale, pace, gain, codes, constants, theta, image, total, column, outputs, tree,
-    levels, numbers, scratch, products,
+    size, places, scale, safe_rate, gain, codes, constants, theta, image, total, column, outputs,
+    tree, levels, numbers, scratch, products,
 ):  # fmt: skip
     """Update means and units with a sample, and measure the sample again.
 
-    ``gain`` is the share of the sample in the means, ``pace`` the rate. Returns the sum of the
+    ``gain`` is the share of the sample in the means, ``safe_rate`` the rate. Returns the sum of the
     inputs' magnitudes.
     """
     raw, value = scratch[at.S_RAW], scratch[at.S_VALUE]
     if codes[at.ORIGIN] == at.MEANS:
+        # The sum over all columns is the score that the features made, which is known already. What
+        # the column of ones added to it is taken off: it has no mean.
         matrix, own = matrix_of(codes, theta, image), 0.0
         for r in range(codes[at.OUTPUTS]):  # all means move by the same share of the inputs
             if codes[at.INTERCEPT]:
@@ -135,12 +153,13 @@ def move_origin(  # type: ignore[no-untyped-def]
                     * matrix[r, 0]
                     * (column[at.FACTOR, 0] if codes[at.KIND] == at.COLUMNS else 1.0)
                 )
-            outputs[at.OFFSET, r] += gain * (products[r] - own) / pace
+            outputs[at.OFFSET, r] += gain * (products[r] - own) / safe_rate
         inputs, far = move_means(
             gain, raw, column[at.MEAN], column[at.INVERSE], column[at.TOP], value
         )
     else:
         if codes[at.ORIGIN] == at.MARKED:
+            # Marked columns have their own weight of known values, and so each its own gain.
             weight = gain * numbers[at.WEIGHT]
             for e in range(size):
                 j = places[e]
@@ -148,16 +167,18 @@ def move_origin(  # type: ignore[no-untyped-def]
                     column[at.KNOWN, j] += weight
                     moved = weight / column[at.KNOWN, j] * (raw[e] - column[at.MEAN, j])
                     column[at.MEAN, j] += moved
-                    add_offset(j, moved, scale / pace, codes, theta, image, column, outputs)
+                    add_offset(j, moved, scale / safe_rate, codes, theta, image, column, outputs)
         measure(size, places, column, raw, value)
+        # Units are compared with distances from the new means, from which they are measured.
         inputs, far = 0.0, 0
         for e in range(size):
             j = e if places.shape[0] == 0 else places[e]
             inputs += abs(value[e])
             far += abs(raw[e] - column[at.MEAN, j]) > column[at.TOP, j]
+    # Rare after the first samples, so that the loop above stays short and is vectorised.
     if far > 0:
         inputs += let_grow(
-            size, places, scale / pace, gain, codes, constants, theta, image, total, column,
+            size, places, scale / safe_rate, gain, codes, constants, theta, image, total, column,
             outputs, tree, levels, numbers, scratch,
         )  # fmt: skip
     return inputs
@@ -174,10 +195,11 @@ def note_names(  # type: ignore[no-untyped-def]
     function of samples that have these columns.
     """
     for e in range(places.shape[0]):
-        j = places[e] + 1
+        j = places[e] + 1  # behind the intercept
         if column[at.MARK, j] > 0.0:
             seen = numbers[at.WEIGHT]
-            if seen > _ROWS_TO_JUDGE_NAMES and column[at.PRESENT, j] < _USUAL_SHARE * seen:
+            if seen > _ROWS_TO_COUNT_NAMES and column[at.PRESENT, j] < _USUAL_SHARE * seen:
+                # Without a limit: weights must keep the function, as nothing far out was seen here.
                 if column[at.TOP, j] > 0.0:
                     grow(
                         j, column[at.TOP, j] + abs(column[at.MEAN, j]), math.inf, codes, constants,

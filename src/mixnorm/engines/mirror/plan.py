@@ -35,8 +35,10 @@ PERCEPTRON = "perceptron"
 #: Samples: an array of shape ``(n_samples, n_features)``, or a CSR matrix.
 Rows: TypeAlias = np.ndarray | sparse.csr_array | sparse.csr_matrix
 
-_CONSTANTS_OF_A_LOSS = 4  # in the compiled loops
-_LEAST_ROW_NORM = 1e-140  # the squares of smaller rows lose their digits
+# Places for the constants of each loss in the compiled loops, which take one table for all losses.
+_CONSTANTS_OF_A_LOSS = 4
+# The squares of the norms of smaller rows are near the smallest float and lose their digits.
+_LEAST_ROW_NORM = 1e-140
 
 
 class NotFiniteError(ValueError):
@@ -105,7 +107,9 @@ class Plan:
 
     def smooth(self, n_features: int, n_outputs: int) -> Any:
         """Return the strongly convex norm to work with, for weights of the given shape."""
-        surrogate = getattr(self.norm, "surrogate", None)  # an ability that norms may lack
+        # A norm that is strongly convex itself has no surrogate. The surrogate's exponent depends
+        # on the number of weights (see "Rounds" in the derivation).
+        surrogate = getattr(self.norm, "surrogate", None)
         norm = self.norm if surrogate is None else surrogate((n_features, n_outputs))
         if getattr(norm, "mirror", None) is None:
             raise TypeError(
@@ -118,6 +122,7 @@ class Plan:
         """Raise ValueError unless a learner can work with this plan, which may be from a file."""
         if self.rule not in RULES or self.origin not in ORIGINS:
             raise ValueError(f"the plan must have a rule of {[*RULES]}, an origin of {[*ORIGINS]}")
+        # A radius may be infinite, which means no ball. Comparisons with NaN are false.
         positive = 0.0 < self.rate < math.inf and self.radius > 0.0
         if not positive or not 0.0 <= self.quiet < 1.0 or self.block < 1:
             raise ValueError("the numbers of the plan are out of range")
@@ -194,6 +199,8 @@ class OnlineLearner:
         samples = (labels, targets, importance)
         if order is not None:
             samples = tuple(each[order] if len(each) else each for each in samples)
+        # Filled row by row: if one is not finite, those before it are still reported, as they
+        # have been learned from.
         losses, wrong = np.zeros(X.shape[0]), np.zeros(X.shape[0], dtype=np.int64)
         plain = (make_plain(each, each.dtype) for each in samples)
         done = self._learn(X, order, *plain, losses, wrong)
@@ -239,6 +246,7 @@ class OnlineLearner:
         It is the sum of ``<v_t, w_t - u>`` over the rounds, the middle of :eq:`regret`.
         """
         self._check_rule()
+        # The sums are minus the gradients', so that their product with the weights is added.
         given = self._comparator(weights)
         return float(self.numbers[layout.LINEAR]) + float(np.sum(self._sums() * given))
 
@@ -269,6 +277,7 @@ class OnlineLearner:
         if self.plan.losses[0] != PERCEPTRON:
             raise TypeError("Only perceptrons have a mistake bound; call regret_bound instead.")
         self._check_raw()
+        # Mistakes on rows of weight zero are not learned from and do not count here.
         given, made = self._comparator(weights), float(self.numbers[layout.UPDATES])
         lost = max(0.0, made - float(np.sum(self._sums() * given)))
         size = float(self.norm.value(given)) * float(self.numbers[layout.LARGEST_GRADIENT])
@@ -300,6 +309,8 @@ class OnlineLearner:
 
 def make_plain(array: np.ndarray, dtype: Any) -> np.ndarray:
     """Return the array, or a copy if the loop would have to be compiled again for it."""
+    # numba compiles for each memory layout, and for arrays that cannot be written to; "E" also
+    # turns subclasses into plain arrays.
     return np.require(array, dtype, requirements=["C", "W", "E"])
 
 
@@ -353,6 +364,7 @@ def row_loss(loss: Loss | str) -> Callable[[np.ndarray, Any], tuple[float, np.nd
 
 
 def _general_loss(loss: Loss, scores: np.ndarray, target: Any) -> tuple[float, np.ndarray]:
+    # As a batch of one row of weight one.
     scores = scores[None, :]
     encoded = loss.encode(np.asarray([target]), scores.shape[1], scores)
     value, residual = loss.value_and_residual(scores, encoded, np.ones(1))

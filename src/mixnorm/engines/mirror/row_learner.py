@@ -26,7 +26,9 @@ from mixnorm.engines.mirror.plan import (
 )
 from mixnorm.engines.mirror.vectors_jit import BRANCHES
 
-_OPERATIONS_PER_ENTRY = 1 << 10  # of a sample, for hundreds of outputs
+# Operations of the compiled loop for each entry of a sample, with hundreds of outputs. A rough
+# number is enough: it decides how many samples one call takes before an interrupt gets through.
+_OPERATIONS_PER_ENTRY = 1 << 10
 
 
 class RowLearner(OnlineLearner):
@@ -55,6 +57,9 @@ class RowLearner(OnlineLearner):
     def __init__(self, plan: Plan, n_features: int, n_outputs: int) -> None:
         self.plan, self.n_features, self.n_outputs = plan, n_features, n_outputs
         self.norm = plan.smooth(n_features, n_outputs)
+        # The dual exponent p of :eq:`mirror-columns`. A norm (2, 2) is one of columns and of
+        # entries; as one of columns its factors are all one and nothing has to be raised to a
+        # power.
         power = self.norm.outer / (self.norm.outer - 1.0)
         kind = layout.ENTRIES if self.norm.inner == self.norm.outer != 2 else layout.COLUMNS
         if plan.rule == "feature":
@@ -66,6 +71,9 @@ class RowLearner(OnlineLearner):
                 )
             kind = layout.FEATURES
         ball = math.isfinite(plan.radius)
+        # The common factor of the weights needs the norm of all sums, kept in a tree. Perceptrons
+        # do not need it, as it does not change which class is best; neither does p = 2 without a
+        # ball.
         sized = kind != layout.FEATURES and plan.rule != "none" and (power != 2.0 or ball)
         self.codes = np.zeros(layout.N_CODES, dtype=np.int64)
         self.codes[layout.KIND], self.codes[layout.RULE] = kind, RULES[plan.rule]
@@ -77,6 +85,7 @@ class RowLearner(OnlineLearner):
         )
         self.numbers = np.zeros(layout.N_NUMBERS)
         self.numbers[layout.UNIT] = 1.0
+        # Arrays that a kind does not use have no columns. They must exist, as the loop takes them.
         columns = n_features + 1
         self.theta = np.zeros((n_outputs, 0 if kind == layout.FEATURES else columns))
         self.image = np.zeros((n_outputs, 0 if kind == layout.COLUMNS else columns))
@@ -87,6 +96,7 @@ class RowLearner(OnlineLearner):
         self.column[layout.FACTOR] = 1.0 if power == 2.0 else 0.0
         self.outputs = np.zeros((layout.N_OUTPUTS, n_outputs))
         self.outputs[[layout.STEEPEST, layout.FARTHEST]] = 1.0
+        # The loop looks the loss of an output up in a table, also where all are the same.
         losses = [*plan.losses] * (n_outputs if len(plan.losses) == 1 else 1)
         self.loss_codes = np.asarray([row_code(loss) for loss in losses], dtype=np.int64)
         self.loss_constants = np.array([row_constants(loss) for loss in losses], ndmin=2)
@@ -94,7 +104,11 @@ class RowLearner(OnlineLearner):
         self._set_tree()
 
     def _set_tree(self) -> None:
-        """Make the tree that sums the powers of the columns, and fill it."""
+        """Make the tree that sums the powers of the columns, and fill it.
+
+        Its levels lie one after the other in one array, the leaves first. ``levels`` has where each
+        begins, and the last entry of the tree is the sum of all.
+        """
         width = self.column.shape[1]
         levels = [0, width]
         while width > 1:
@@ -117,6 +131,7 @@ class RowLearner(OnlineLearner):
         The learner itself must not be used afterwards.
         """
         columns = self.column.shape[1]
+        # The average is brought up to date first: the factors of all columns change below.
         if self.plan.averaged:
             nothing = np.empty(0, dtype=np.int64)
             sums_jit.note_average(
@@ -125,10 +140,11 @@ class RowLearner(OnlineLearner):
             )  # fmt: skip
         plan = replace(self.plan, losses=losses or self.plan.losses)
         larger = RowLearner(plan, n_features, n_outputs)
-        larger.numbers = self.numbers
+        larger.numbers = self.numbers  # shared, hence the warning above
         larger.column[layout.SEEN] = self.numbers[layout.CLOCK]
         for place in set(range(layout.N_COLUMN)) - {layout.FACTOR, layout.SEEN}:
             larger.column[place, :columns] = self.column[place]
+        # Factors, images and the tree follow from the sums, under the new exponent.
         sums = "image" if plan.rule == "feature" else "theta"
         copy_corners(self, larger, ("total", "outputs", sums))
         larger._set_tree()
@@ -140,7 +156,7 @@ class RowLearner(OnlineLearner):
             self.codes[layout.MODE] = layout.LABELS
         else:
             self.codes[layout.MODE] = layout.TASKS if len(samples[0]) else layout.TARGETS
-        step: Any = jit.learn
+        step: Any = jit.learn  # untyped, as compiled functions are
         entries = X.size if isinstance(X, np.ndarray) else X.nnz
         for rows in chunks(X.shape[0], _OPERATIONS_PER_ENTRY * -(-entries // max(1, X.shape[0]))):
             labels, targets, importance, *found = (each[rows] for each in samples)
@@ -152,6 +168,9 @@ class RowLearner(OnlineLearner):
 
     def _samples(self, X: Rows) -> tuple[np.ndarray, ...]:
         """Return a block of samples as the compiled loop takes them: one kind of array for all."""
+        # numba compiles for each combination of types. Samples of the kind that is not in use are
+        # empty arrays of the same type, so that the loop is compiled once. With means as the origin
+        # a zero is a distance like any other, and sparse samples become dense.
         if not isinstance(X, np.ndarray) and self.codes[layout.ORIGIN] != layout.MEANS:
             ends, places = (make_plain(each, np.int64) for each in (X.indptr, X.indices))
             return np.empty((0, 0)), ends, places, make_plain(X.data, np.float64)
@@ -177,6 +196,7 @@ class RowLearner(OnlineLearner):
         clock = float(self.numbers[layout.CLOCK])
         if averaged:
             self._check_averaged()
+            # Columns that have not changed since ``SEEN`` add their present weights for each round.
             matrix = self.total + (clock - self.column[layout.SEEN]) * matrix
             scale = 1.0 / (float(self.numbers[layout.WEIGHT]) or 1.0)
             offset = scale * self.outputs[layout.OFFSETS]
@@ -215,6 +235,8 @@ class RowWorkspace:
     """
 
     def __init__(self, learner: RowLearner, n_targets: int) -> None:
+        # The learner's own arrays, which the loop changes in place, are collected once: a short row
+        # is learned from so fast that collecting them each time would show.
         self.row = np.zeros(learner.n_features)
         self.target = np.zeros((1, n_targets))
         self._scores = np.zeros(learner.n_outputs)

@@ -47,17 +47,31 @@ from mixnorm.engines.mirror.vectors_jit import (
 )
 from mixnorm.losses.compiled import MARGIN_BOX, best_class, label_loss, number_loss
 
-WARM = 30.0  # samples until steps have half their size, while units are not well known
-_LONGEST_CLOCK = 65536.0  # rounds of the present scale on the clock; more would lose digits
-_SPARSE_ROW_RATIO = 8  # a sample is sparse if less than one in eight entries is not zero
-_SPARSE_STEP_RATIO = 3  # steps go by entries if less than one in three is not zero
-_MOST_STEPS_PER_ROW = 64.0  # for a sample of any weight
+# Compiled code reads all of these as constants.
+# Weight of the samples after which steps have half their size: early units are often too small, and
+# inputs in them too large. Part of the derivation ("First steps").
+WARM = 30.0
+# Rounds of the present scale on the clock. Averages multiply differences of its readings, which
+# lose digits when readings are large.
+_LONGEST_CLOCK = 65536.0
+# A sample is processed entry by entry if at most one in eight entries is not zero, and its step if
+# less than one in three is not: loops over whole rows are vectorised, and loops by index are not. A
+# step writes as well as reads, which makes skipping zeros pay sooner.
+_SPARSE_ROW_RATIO, _SPARSE_STEP_RATIO = 8, 3
+# Steps for a sample of any weight: one step of a large weight would overshoot.
+_MOST_STEPS_PER_ROW = 64.0
+# In single precision, as literals would turn the expression to double. The tiny number keeps the
+# inverse root of a zero finite; 1e-300 does so in double precision.
 _SINGLE_ONE, _SINGLE_TINY = np.float32(1.0), np.float32(1e-30)
 
 
 @compiled
 def whole_scores(count, part, scale, output, codes, matrix, scores):  # type: ignore[no-untyped-def]
-    """Write the products of rows of a matrix with a whole sample, four rows at a time."""
+    """Write the products of rows of a matrix with a whole sample, four rows at a time.
+
+    ``output`` is the only row to compute, or -1 for all.
+    """
+    # Four rows share each entry that is read, and four sums do not wait for each other.
     first, last = (0, codes[at.OUTPUTS]) if output < 0 else (output, output + 1)
     r = first
     while r + 4 <= last:  # r grows in both loops
@@ -101,6 +115,8 @@ def step_features(  # type: ignore[no-untyped-def]
     largest target.
     """
     energy, part = column[at.ENERGY], scratch[at.S_PART]
+    # The squared gradient of column j is ``strength * value[j]**2``: outputs and columns separate,
+    # and one pass over each is enough.
     strength = 0.0
     for r in range(codes[at.OUTPUTS]):
         residual[r] /= outputs[at.STEEPEST, r]
@@ -115,7 +131,9 @@ def step_features(  # type: ignore[no-untyped-def]
     else:
         for j in range(count):
             energy[j] += strength * value[j] * value[j]
-        if codes[at.SCALED]:  # single precision is enough here, and twice as fast
+        # Two loops: scaled inputs are at most one, so that their energies fit into single
+        # precision, which is enough for a step size and twice as fast.
+        if codes[at.SCALED]:
             for j in range(count):
                 root = np.sqrt(np.float32(energy[j]) + _SINGLE_TINY)
                 part[j] = rate * value[j] * np.float64(_SINGLE_ONE / root)
@@ -141,6 +159,7 @@ def note_largest(i, output, codes, loss_codes, residual, targets, outputs):  # t
     for r in range(codes[at.OUTPUTS]):
         if residual[r] != 0.0 and loss_codes[r] < MARGIN_BOX:
             target = abs(targets[i, 0 if output >= 0 else r] - outputs[at.BASE, r])
+            # The initial ones stand in until there is a first value, however small that is.
             first = outputs[at.SEEN_BEFORE, r] == 0.0
             outputs[at.SEEN_BEFORE, r] = 1.0
             steepest, farthest = outputs[at.STEEPEST, r], outputs[at.FARTHEST, r]
@@ -152,6 +171,8 @@ def note_largest(i, output, codes, loss_codes, residual, targets, outputs):  # t
 @compiled
 def is_whole(count, n_columns, codes):  # type: ignore[no-untyped-def]
     """Tell whether a sample with ``count`` entries is processed as a whole row."""
+    # Moving means change the inputs of all columns, and marked ones only those of the entries
+    # given.
     if codes[at.ORIGIN] == at.ZERO:
         return count * _SPARSE_ROW_RATIO > n_columns
     return codes[at.ORIGIN] == at.MEANS
@@ -168,6 +189,8 @@ def read_row(row, codes, index, raw):  # type: ignore[no-untyped-def]
     if count < 0:
         return count
     count += first
+    # Counting first costs a pass, which is in the cache for the second one, and saves an index of a
+    # dense sample.
     if is_whole(count, n_columns, codes):
         shift(row, raw)
     else:
@@ -209,6 +232,7 @@ def read_entries(places, entries, codes, column, index, raw):  # type: ignore[no
 @compiled
 def score(size, index, scale, output, codes, constants, theta, image, column, value, part, scores):  # type: ignore[no-untyped-def]
     """Write the products of weights and inputs."""
+    # Factors go onto the inputs once, not onto the weights of every output.
     matrix, given = matrix_of(codes, theta, image), value
     if codes[at.KIND] == at.COLUMNS and constants[at.POWER] != 2.0:
         scale_by(size, index, column[at.FACTOR], value, part, scale)
@@ -222,12 +246,13 @@ def score(size, index, scale, output, codes, constants, theta, image, column, va
 @compiled
 def split_importance(importance):  # type: ignore[no-untyped-def]
     """Return the weight of each part of a heavy sample, and the number of parts."""
+    # A whole number of equal parts: weight two is then the same as the sample twice.
     repeats = max(1, math.ceil(min(importance, _MOST_STEPS_PER_ROW)))
     return importance / repeats, repeats
 
 
 @compiled
-def judge(  # type: ignore[no-untyped-def]
+def compute_loss(  # type: ignore[no-untyped-def]
     i, output, based, codes, loss_codes, loss_constants, labels, targets, outputs, scores, residual
 ):
     """Return the loss of a sample and its mistakes; write the derivatives in its scores.
@@ -240,11 +265,14 @@ def judge(  # type: ignore[no-untyped-def]
         return loss, missed
     loss, missed = 0.0, 0
     for r in range(codes[at.OUTPUTS]):
-        residual[r] = 0.0
+        residual[r] = 0.0  # that of an earlier sample is still in it
         target = targets[i, 0 if output >= 0 else r]
         if (output < 0 or r == output) and not math.isnan(target):
+            # Codes below MARGIN_BOX are losses of numbers, those above of labels -1 and 1. Before
+            # the first number the size of the numbers is not known, and neither is that of an
+            # error.
             if based and loss_codes[r] < MARGIN_BOX and outputs[at.HEARD, r] == 0.0:
-                continue  # the size of the numbers is not known
+                continue
             own, slope = number_loss(loss_codes[r], loss_constants[r], scores[r], target)
             loss += own
             residual[r] = slope
@@ -264,17 +292,21 @@ def step(  # type: ignore[no-untyped-def]
         if abs(residual[r]) <= constants[at.QUIET]:
             residual[r] = 0.0
     if is_whole(count, n_columns, codes):
-        if codes[at.ORIGIN] == at.ZERO and count * _SPARSE_STEP_RATIO < n_columns:  # many zeros
+        # Measured from means, hardly any input is zero; from zero, many may be.
+        if codes[at.ORIGIN] == at.ZERO and count * _SPARSE_STEP_RATIO < n_columns:
             size = pack_whole(n_columns, moved, index, scratch[at.S_PACKED])
             moved = scratch[at.S_PACKED]
         else:
             size, places = n_columns, np.empty(0, np.int64)
+    # The columns that are about to change add what they were played with so far.
     if codes[at.AVERAGED]:
         note_average(size, places, codes, theta, image, total, column, numbers)
     warm = 1.0
-    if codes[at.SCALED]:  # so that a heavy part does not overshoot
+    # A part may weigh more than one if there are more than the most steps; it must not overshoot.
+    if codes[at.SCALED]:
         weight, warm = min(weight, 1.0), numbers[at.WEIGHT] / (numbers[at.WEIGHT] + WARM)
     if theta is None:
+        # c_t of :eq:`feature-steps`: INPUTS over WEIGHT is the mean of the inputs' magnitudes.
         reach = warm * constants[at.RATE] * numbers[at.WEIGHT] / numbers[at.INPUTS]
         if codes[at.MODE] != at.LABELS:
             note_largest(i, output, codes, loss_codes, residual, targets, outputs)
@@ -288,13 +320,15 @@ def step(  # type: ignore[no-untyped-def]
             size, places, moved, rate, residual, products, codes, constants, theta, image, column,
             tree, levels, numbers, scratch,
         )  # fmt: skip
+        # Rare: the sums double a few times before their powers come near the range of floats.
         if outgrown:
             refresh(codes, constants, theta, image, total, column, tree, levels, numbers, scratch)
 
 
 @compiled
 def make_room(codes, n_columns):  # type: ignore[no-untyped-def]
-    """Return arrays to work in."""
+    """Return arrays to work in, made once for all samples of a call."""
+    # Without units the inputs are the entries as they are: both names are of one array.
     n_outputs = codes[at.OUTPUTS]
     index, everything = np.empty(n_columns + 1, np.int64), np.empty(0, np.int64)
     scores, residual, products = np.zeros(n_outputs), np.zeros(n_outputs), np.zeros(n_outputs)
@@ -311,16 +345,33 @@ def learn(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Go through samples: predict each, note loss and mistake, and learn from it.
 
-    Samples are the rows of ``dense``, or of a CSR matrix if ``dense`` has none. The loop learns
-    twice from a sample of weight two, and in several equal steps from a heavy one. It writes the
-    weighted losses, and returns the number of samples before one that is not finite.
+    The loop learns twice from a sample of weight two, and in several equal steps from a heavy one.
+    It returns the number of samples before one that is not finite.
+
+    The arguments are single arrays and not fields of an object. numba compiles about 5 % longer for
+    named tuples of as many arrays, and cannot keep its own classes (``jitclass``) on disk. There
+    are five groups. Functions that take some of them keep their names and their order.
+
+    * The samples: the rows of ``dense``; or, if it has none, those of the CSR matrix ``indptr``,
+      ``indices``, ``data``.
+    * What they should give: ``labels`` (class or task), ``targets``, and ``importance``, the weight
+      of each sample. See :meth:`OnlineLearner.learn`.
+    * The plan: ``codes`` and ``constants``, whose places ``layout`` names, and for each output the
+      code and the constants of its loss.
+    * The state, changed in place. ``theta``, ``image`` and ``total`` have a row for each output and
+      a column for each column of the data: minus the sum of gradients (None for steps by feature),
+      its powers or the weights themselves, and the sum of the weights over the rounds. ``column``
+      and ``outputs`` have facts about each column and each output, ``numbers`` those about all
+      rounds; ``layout`` lists them. ``tree`` sums powers of norms; ``levels`` says where its levels
+      begin.
+    * The results, written: ``losses``, weighted, and ``wrong``, the mistakes of each sample.
     """
     stored = dense.shape[0] == 0
     n_samples = indptr.shape[0] - 1 if stored else dense.shape[0]
     n_outputs, n_columns = codes[at.OUTPUTS], column.shape[1]
     index, everything, scores, residual, products, scratch, raw, value = make_room(codes, n_columns)
     centred, based = codes[at.ORIGIN] != at.ZERO, codes[at.SCALED] == 1 and codes[at.INTERCEPT] == 1
-    begin = end = 0
+    begin = end = 0  # so that compilers know their type if samples are dense
     for i in range(n_samples):
         losses[i], wrong[i] = 0.0, 0
         if stored:
@@ -333,26 +384,30 @@ def learn(  # type: ignore[no-untyped-def]
         whole = is_whole(count, n_columns, codes)
         size, places = (n_columns, everything) if whole else (count, index)
         output = labels[i] if codes[at.MODE] == at.TASKS else -1
+        # Parts of a heavy sample are rounds of their own, except that the sample is counted once.
         weight, repeats = split_importance(importance[i])
         for turn in range(repeats):
             # Predict.
             rate = rate_now(codes, constants, numbers)
             scale = scale_now(rate, codes, constants, tree, numbers)
-            pace = rate if rate > 0.0 else 1.0  # without a rate all weights are zero
+            # Offsets are in units of the rate. Without a rate all weights are zero, and so is what
+            # is divided by it.
+            safe_rate = rate if rate > 0.0 else 1.0
             if codes[at.ORIGIN] == at.MARKED and turn == 0 and weight > 0.0:
                 note_names(
-                    indices[begin:end], importance[i], scale / pace, codes, constants, theta, image,
-                    total, column, outputs, tree, levels, numbers, scratch,
+                    indices[begin:end], importance[i], scale / safe_rate, codes, constants, theta,
+                    image, total, column, outputs, tree, levels, numbers, scratch,
                 )  # fmt: skip
             if codes[at.SCALED]:
                 measure(size, places, column, raw, value)
+            # All outputs if means move, as all their intercepts follow; else the one of the task.
             score(
                 size, places, scale, -1 if centred else output, codes, constants, theta, image,
                 column, value, scratch[at.S_PART], products,
             )  # fmt: skip
             for r in range(n_outputs):
                 scores[r] = products[r] + rate * outputs[at.OFFSET, r] + outputs[at.BASE, r]
-            loss, missed = judge(
+            loss, missed = compute_loss(
                 i, output, based, codes, loss_codes, loss_constants, labels, targets, outputs,
                 scores, residual,
             )  # fmt: skip
@@ -361,19 +416,22 @@ def learn(  # type: ignore[no-untyped-def]
                 wrong[i] = missed
                 numbers[at.ROUNDS] += 1.0
                 numbers[at.MISTAKES] += missed
+            # A sample of weight zero is predicted and counted as seen, and changes nothing else.
             if not weight > 0.0:
                 break
             numbers[at.LOSS] += weight * loss
             numbers[at.WEIGHT] += weight
+            # The weights of this round, before the step, are those that the average is of.
             if codes[at.AVERAGED]:
                 if numbers[at.CLOCK] > _LONGEST_CLOCK * scale:
                     restart_clock(codes, theta, image, total, column, numbers)
                 count_average(weight, rate, scale, outputs, numbers)
-            # Means, units and targets.
+            # Means, units and targets. After the prediction, which must not use the sample, and
+            # before the step, whose inputs are in the new units.
             if codes[at.SCALED]:
                 inputs = move_origin(
-                    size, places, scale, pace, weight / numbers[at.WEIGHT], codes, constants, theta,
-                    image, total, column, outputs, tree, levels, numbers, scratch, products,
+                    size, places, scale, safe_rate, weight / numbers[at.WEIGHT], codes, constants,
+                    theta, image, total, column, outputs, tree, levels, numbers, scratch, products,
                 )  # fmt: skip
             else:
                 inputs = magnitude(size, value) if codes[at.KIND] == at.FEATURES else 0.0
@@ -381,7 +439,7 @@ def learn(  # type: ignore[no-untyped-def]
                 move_base(i, output, weight, codes, loss_codes, targets, outputs)
             if codes[at.KIND] == at.FEATURES:
                 numbers[at.INPUTS] += weight * inputs
-            # Step.
+            # Step. ``not >`` also leaves out NaN, which an overflow may have made.
             if not largest(residual) > constants[at.QUIET]:
                 continue
             numbers[at.UPDATES] += 1.0 if turn == 0 else 0.0

@@ -14,7 +14,8 @@ from mixnorm.engines.mirror.block_learner import BlockLearner
 from mixnorm.engines.mirror.plan import Plan
 from mixnorm.engines.mirror.row_learner import RowLearner
 
-_LARGEST_EXACT_COUNT = 2.0**53  # up to which floating-point numbers count exactly
+# Up to this number floats count exactly: adding one to a larger one may change nothing.
+_LARGEST_EXACT_COUNT = 2.0**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,8 @@ class LearnerState:
         arrays = {name: getattr(learner, name) for name in learner.stored}
         kind: Literal["rows", "blocks"] = "rows" if isinstance(learner, RowLearner) else "blocks"
         made = cls(learner.plan, kind, learner.n_features, learner.n_outputs, arrays)
-        object.__setattr__(made, "learner", learner)  # the cached property
+        # Fills the cached property of a frozen value: the learner that exists is used again.
+        object.__setattr__(made, "learner", learner)
         return made
 
     @cached_property
@@ -83,6 +85,7 @@ class LearnerState:
             raise ValueError("the sizes of the learner must be whole numbers")
         if 8 * (self.n_features + 1) * self.n_outputs > max_bytes:
             raise ValueError(f"the weights of the learner take more than {max_bytes} bytes")
+        # Before anything is allocated: a file of a few bytes could name sizes of many gigabytes.
         # Bounds the size of the empty learner below by what the file holds.
         if max((array.size for array in self.arrays.values()), default=0) < math.prod(sizes):
             raise ValueError("the sizes of the learner must be those of its weights")
@@ -90,6 +93,8 @@ class LearnerState:
         wanted = self._empty()
         if self.arrays.keys() != set(wanted.stored):
             raise ValueError(f"the learner must have the arrays {sorted(wanted.stored)}")
+        # Compiled loops do not check bounds: with another shape they would read and write
+        # elsewhere.
         for name, array in self.arrays.items():
             like = getattr(wanted, name)
             same = array.dtype == like.dtype and array.shape == like.shape

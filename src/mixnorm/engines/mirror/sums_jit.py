@@ -22,8 +22,13 @@ from mixnorm.engines.mirror.vectors_jit import (
     square_columns,
 )
 
-_LARGEST_SQUARE_EXPONENT = 40.0  # binary logarithm of squared norms; beyond it, the unit grows
-_LARGEST_POWER_EXPONENT = 900.0  # of powers of norms, which must stay finite
+# Binary logarithms of squared norms, in units, beyond which the unit grows: in general, and divided
+# by the power for large powers. Powers of norms must stay below 2**1024, with room for their sum.
+_LARGEST_SQUARE_EXPONENT, _LARGEST_POWER_EXPONENT = 40.0, 900.0
+# Binary logarithm of the smallest unit: its inverse and its square must be normal numbers.
+_LEAST_UNIT_EXPONENT = -500.0
+# Sums of squares below this have lost digits in underflow.
+_LEAST_SUM_OF_SQUARES = 1e-280
 
 
 @compiled
@@ -45,6 +50,8 @@ def derive(  # type: ignore[no-untyped-def]
 
     Returns the largest squared norm, in units.
     """
+    # All norms are in a unit of about the size of the sums: powers of large numbers would overflow,
+    # and those of small ones vanish. The unit is a power of two, so that dividing by it is exact.
     power, n_outputs, unit = constants[at.POWER], codes[at.OUTPUTS], numbers[at.UNIT]
     size, powers = scratch[at.S_SIZE], scratch[at.S_POWER]
     held, other = scratch[at.S_HELD], scratch[at.S_OTHER]
@@ -53,9 +60,11 @@ def derive(  # type: ignore[no-untyped-def]
     else:
         largest = square_columns(count, index, n_outputs, unit, theta, size)
         if power != 2.0:
+            # |theta_j|^(p - 2) from the squared norm, without a root.
             raise_to(size, 0.5 * power - 1.0, powers, held, other, count)
             put(count, index, powers, column[at.FACTOR])
         if codes[at.SIZED]:
+            # times the square: the power of the norm that the tree sums.
             if power != 2.0:
                 for e in range(count):
                     size[e] *= powers[e]
@@ -73,6 +82,7 @@ def lift_entries(count, index, power, n_outputs, unit, theta, image, tree, scrat
     """
     whole, largest, part = index.shape[0] == 0, 0.0, 1.0 / unit
     size, powers = scratch[at.S_SIZE], scratch[at.S_POWER]
+    # The leaves of these columns are summed anew, output by output.
     for e in range(count):
         tree[e if whole else index[e]] = 0.0
     for r in range(n_outputs):
@@ -95,6 +105,8 @@ def note_average(count, index, codes, theta, image, total, column, numbers):  # 
     seen, factor, matrix = column[at.SEEN], column[at.FACTOR], matrix_of(codes, theta, image)
     for e in range(count):
         j = e if whole else index[e]
+        # Between two changes a column is a fixed vector times the common factor, whose sum over the
+        # rounds the clock shows.
         passed = numbers[at.CLOCK] - seen[j]
         seen[j] = numbers[at.CLOCK]
         if codes[at.KIND] == at.COLUMNS:
@@ -133,14 +145,17 @@ def refresh(  # type: ignore[no-untyped-def]
         for j in range(n_columns):
             largest = max(largest, abs(theta[r, j]))
     if largest > 0.0 and math.isfinite(largest):
-        unit = numbers[at.UNIT]  # the new one has a square and an inverse
-        numbers[at.UNIT] = 2.0 ** max(-500.0, math.ceil(math.log2(largest)))
-        if codes[at.AVERAGED] and codes[at.RULE] == at.NONE:  # weights are in powers of the unit
+        unit = numbers[at.UNIT]
+        numbers[at.UNIT] = 2.0 ** max(_LEAST_UNIT_EXPONENT, math.ceil(math.log2(largest)))
+        # Perceptrons leave the common factor out, so that their weights are in powers of the unit.
+        # What was summed in the old one is carried over.
+        if codes[at.AVERAGED] and codes[at.RULE] == at.NONE:
             lift = constants[at.POWER] - (1.0 if codes[at.KIND] == at.ENTRIES else 2.0)
             part = math.pow(unit / numbers[at.UNIT], lift)
             for r in range(codes[at.OUTPUTS]):
                 for j in range(n_columns):
-                    if total[r, j] != 0.0:  # the first part may be infinite
+                    # The first part may be infinite, and times zero would be NaN.
+                    if total[r, j] != 0.0:
                         total[r, j] *= part
     derive(
         n_columns, everything, codes, constants, theta, image, column, tree, levels, numbers,
@@ -161,7 +176,8 @@ def rate_now(codes, constants, numbers):  # type: ignore[no-untyped-def]
 
 @entry
 def scale_now(rate, codes, constants, tree, numbers):  # type: ignore[no-untyped-def]
-    """Return the common factor of the weights, for ``factor * theta`` or for ``image``."""
+    """Return the common factor of the weights (:eq:`mirror-columns`, and the ball's)."""
+    # Steps by feature store the weights; perceptrons only need them up to a factor.
     if codes[at.KIND] == at.FEATURES or codes[at.RULE] == at.NONE:
         return 1.0
     if codes[at.SIZED] == 0 or not tree[-1] > 0.0:
@@ -171,6 +187,7 @@ def scale_now(rate, codes, constants, tree, numbers):  # type: ignore[no-untyped
     scale = rate * math.pow(height, 2.0 - power)
     if codes[at.KIND] == at.ENTRIES:
         scale *= numbers[at.UNIT]
+    # The mirror map keeps norms: that of the weights is the rate times the dual norm of the sums.
     size = rate * height * numbers[at.UNIT]
     return scale * (constants[at.RADIUS] / size) if size > constants[at.RADIUS] else scale
 
@@ -182,7 +199,7 @@ def power_norm(vector, count, power, scratch):  # type: ignore[no-untyped-def]
     if power == 2.0:
         for e in range(count):
             total += vector[e] * vector[e]
-        if total > 1e-280:  # else squares are lost
+        if total > _LEAST_SUM_OF_SQUARES:
             return math.sqrt(total)
     largest = 0.0
     for e in range(count):
@@ -223,6 +240,7 @@ def add_outer(count, index, value, residual, codes, matrix):  # type: ignore[no-
     """Subtract ``residual x value`` from a matrix; without an index ``value`` is a whole sample."""
     for r in range(codes[at.OUTPUTS]):
         slope = residual[r]
+        # Most outputs of a margin loss have no derivative.
         if slope != 0.0:
             row = matrix[r]
             if index.shape[0] == 0:
@@ -242,19 +260,25 @@ def step_sums(  # type: ignore[no-untyped-def]
 
     Returns whether the sums have become too large for their unit.
     """
+    # The middle of :eq:`regret`: the product of gradient and weights is that of derivatives and
+    # scores.
     power, n_outputs = constants[at.POWER], codes[at.OUTPUTS]
     for r in range(n_outputs):
         numbers[at.LINEAR] += residual[r] * products[r]
+    # Perceptrons need the norm of the largest sample only. A bound that is quick to compute leaves
+    # most of the others out.
     sample = numbers[at.LARGEST_SAMPLE]
     if codes[at.RULE] != at.NONE or not bound_norm(moved, size, power) <= sample:
         sample = power_norm(moved, size, power, scratch)
+    # A gradient is an outer product, whose norm is the product of the norms of both parts.
     inside = power if codes[at.KIND] == at.ENTRIES else 2.0
     slope = power_norm(residual, n_outputs, inside, scratch) * sample
     numbers[at.LARGEST_SAMPLE] = max(numbers[at.LARGEST_SAMPLE], sample)
     numbers[at.LARGEST_GRADIENT] = max(numbers[at.LARGEST_GRADIENT], slope)
     if numbers[at.FIRST] == 0.0 and slope > 0.0:
         numbers[at.FIRST] = slope * slope
-        if codes[at.RULE] == at.ADAPTIVE:  # no weights have used the rate so far
+        # No weights have used the rate so far: it may depend on the first gradient.
+        if codes[at.RULE] == at.ADAPTIVE:
             rate = rate_now(codes, constants, numbers)
     if slope > 0.0:
         numbers[at.LAST_RATE] = rate

@@ -6,11 +6,13 @@ Open ``engine.py`` first. The engine may import ``losses`` and ``kernels``.
 from mixnorm.engines.multikernel.engine import KernelSolution, check_row_costs, solve
 from mixnorm.engines.multikernel.machine import HingeTarget, SquaredTarget, estimate_workspace_bytes
 from mixnorm.engines.multikernel.penalty import KernelPenalty
+from mixnorm.engines.multikernel.settings import MultikernelSettings
 
 __all__ = [
     "HingeTarget",
     "KernelPenalty",
     "KernelSolution",
+    "MultikernelSettings",
     "SquaredTarget",
     "check_row_costs",
     "estimate_workspace_bytes",

@@ -15,34 +15,21 @@ from scipy import linalg
 
 from mixnorm._chunks import chunks
 from mixnorm.engines.multikernel import machine_jit as jit
-from mixnorm.engines.multikernel.ascent import (
-    ACTIVE_SHARE,
-    PART_OF_GOAL,
-    PART_OF_ROW_GAP,
-    Ascent,
-    AscentMemory,
-    find_active_rows,
-)
+from mixnorm.engines.multikernel.ascent import Ascent, AscentMemory, find_active_rows
 from mixnorm.engines.multikernel.interior import estimate_interior_seconds, solve_interior
 from mixnorm.engines.multikernel.newton import score_duals
+from mixnorm.engines.multikernel.settings import DEFAULT_SETTINGS, MultikernelSettings
 from mixnorm.kernels import Grams, pivoted_factor
 
-# Rows up to which the sum of kernels is kept in double precision.
+# Rows up to which the sum of kernels is kept in double precision: 72 MB. Above, in that of the
+# kernels. A constant, because memory is estimated before there is an engine.
 _DOUBLE_ROWS = 3000
-_MOST_FEATURE_ROUNDS = 5000
-# Kernels below this part of the largest weight are left out of a round, as long as the gap falls to
-# the second part.
-_SMALL_WEIGHT, _SLOW_FALL = 1e-3, 0.9
-# Sweeps over the active rows before sums are computed anew; they end early if less than this part
-# of the rows changes.
-_SWEEPS, _FEW_CHANGES = 20, 0.1
-# The kernel matrix of the active rows is computed if the columns of all scores are this many times
-# the rows; and its most rows.
-_WIDE_FACTORS, _MOST_BLOCK_ROWS = 4.0, 8000
-# Part of a gap that the interior-point method must reach, since only its dual variables are kept;
-# the part of the largest of these that counts as zero; and the excesses by which they are raised.
-_INTERIOR_PART, _ZERO_DUAL = 0.1, 1e-13
+# Dual variables below this part of the largest are rounding errors of the interior-point method.
+_ZERO_DUAL = 1e-13
+# Excesses by which these dual variables are raised in turn: rounding leaves margins just below one.
 _EXCESSES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
+# Columns are not copied if at least this part of them is in use.
+_MANY_COLUMNS = 0.8
 
 
 def estimate_workspace_bytes(n_samples: int, dtype: DTypeLike, squares: bool) -> int:
@@ -56,7 +43,12 @@ def estimate_workspace_bytes(n_samples: int, dtype: DTypeLike, squares: bool) ->
 
 
 class MachineTarget:
-    """Targets and factors of losses; the dual objective has a linear and a bilinear part."""
+    """Targets and factors of losses; the dual objective has a linear and a bilinear part.
+
+    The part of :eq:`kernel-dual` without the kernels is quadratic for all losses here. As a linear
+    and a bilinear form it can be evaluated for combinations of dual variables
+    (:eq:`reduced-problem`).
+    """
 
     #: The factor of each sample's loss.
     caps: np.ndarray
@@ -99,13 +91,13 @@ class HingeTarget(MachineTarget):
             self.labels[rows], self.caps[rows] * factor, self.n_outputs, self.squared
         )
 
-    def machine(self, grams: Grams) -> Machine:
+    def machine(self, grams: Grams, settings: MultikernelSettings = DEFAULT_SETTINGS) -> Machine:
         """Return the machine for this target."""
         few = grams.factors is None or len(self) <= _DOUBLE_ROWS
-        return (MatrixMachine if few else FactorMachine)(grams, self)
+        return (MatrixMachine if few else FactorMachine)(grams, self, settings)
 
     def loss(self, F: np.ndarray) -> float:
-        """Return the sum of the losses of scores ``(n_classes, n_samples)``."""
+        """Return the sum of the losses of scores ``(n_classes, n_samples)`` (:eq:`joint-hinge`)."""
         lost = np.empty(len(self))
         jit.compute_hinges(F, self.labels, lost)
         return float(np.sum(self.caps * (lost * lost if self.squared else lost)))
@@ -146,9 +138,9 @@ class SquaredTarget(MachineTarget):
         """Return the target of some of the rows, which count ``factor`` times as much."""
         return SquaredTarget(self.Y[rows], self.caps[rows] * factor)
 
-    def machine(self, grams: Grams) -> Machine:
+    def machine(self, grams: Grams, settings: MultikernelSettings = DEFAULT_SETTINGS) -> Machine:
         """Return the machine for this target."""
-        return RidgeMachine(grams, self)
+        return RidgeMachine(grams, self, settings)
 
     def loss(self, F: np.ndarray) -> float:
         """Return the sum of the losses of scores ``(n_outputs, n_samples)``."""
@@ -177,8 +169,13 @@ class Machine:
 
     target: HingeTarget | SquaredTarget
 
-    def __init__(self, grams: Grams, target: HingeTarget | SquaredTarget) -> None:
-        self.grams, self.target = grams, target
+    def __init__(
+        self,
+        grams: Grams,
+        target: HingeTarget | SquaredTarget,
+        settings: MultikernelSettings = DEFAULT_SETTINGS,
+    ) -> None:
+        self.grams, self.target, self.settings = grams, target, settings
         self.A = np.zeros((len(target), target.n_outputs))
 
     def solve(self, weights: np.ndarray, target: float) -> float:
@@ -189,9 +186,9 @@ class Machine:
         """Return each kernel times the dual variables, or these times the columns of factors."""
         if self.grams.factors is None:
             return self.grams.products(self.A)
-        return self._column_sums(self.A)
+        return self._sum_columns(self.A)
 
-    def _column_sums(self, A: np.ndarray) -> np.ndarray:
+    def _sum_columns(self, A: np.ndarray) -> np.ndarray:
         X, _ = self.grams.columns()
         return np.asarray(X.T @ A.astype(X.dtype), dtype=np.float64)
 
@@ -199,7 +196,8 @@ class Machine:
         """Return ``A_i . B_j K_ij`` summed, for every kernel, where ``image`` is that of ``B``."""
         if self.grams.factors is None:
             return np.asarray(np.einsum("mnc,nc->m", image, A, dtype=np.float64))
-        sums = np.sum(self._column_sums(A) * image, axis=1)
+        # By columns ``A^T K_m B = (X_m^T A)^T (X_m^T B)``: no matrix of a kernel is ever made.
+        sums = np.sum(self._sum_columns(A) * image, axis=1)
         return np.bincount(self.grams.columns()[1], weights=sums, minlength=self.grams.n_kernels)
 
     def loss_of(self, weights: np.ndarray, A: np.ndarray) -> float:
@@ -209,30 +207,44 @@ class Machine:
             F = score_duals(self.grams.combine(weights, dtype=dtype), A)
         else:
             X, kernel_of = self.grams.columns()
+            # In the precision of the columns: a mixed product would copy all of them.
             sums = (X.T @ A.astype(X.dtype)).T * weights[kernel_of].astype(X.dtype)
             F = _score_features(X, sums)
         return self.target.loss(F)
 
 
 class MatrixMachine(Machine):
-    """Crammer and Singer's machine on a kernel matrix."""
+    """Crammer and Singer's machine on a kernel matrix.
+
+    Coordinate ascent and Newton steps come first (:eq:`row-projection`, :eq:`proximal-machine`). A
+    small machine on which they crawl is left to an interior-point method (:eq:`interior-problem`).
+    """
 
     target: HingeTarget
 
-    def __init__(self, grams: Grams, target: HingeTarget) -> None:
-        super().__init__(grams, target)
+    def __init__(
+        self,
+        grams: Grams,
+        target: HingeTarget,
+        settings: MultikernelSettings = DEFAULT_SETTINGS,
+    ) -> None:
+        super().__init__(grams, target, settings)
         self._dtype = np.float64 if len(target) <= _DOUBLE_ROWS else grams.dtype
         self._memory = AscentMemory()
+        #: The last weights with their sum of kernels: with fixed weights it is made only once.
         self._last: tuple[np.ndarray, np.ndarray] | None = None
 
     def solve(self, weights: np.ndarray, target: float) -> float:
         """Continue until the gap is at most ``target``."""
-        K = self._combine_kernels(weights)
+        K, settings = self._combine_kernels(weights), self.settings
         self.F, self.coefs = score_duals(K, self.A), None
         one = self.grams.factors is not None and self.grams.n_kernels == 1
+        # The factor of a single kernel is given; that of a sum may have full rank.
         rank = min(len(K), self.grams.columns()[0].shape[1] if one else len(K))
-        patience = estimate_interior_seconds(len(K), rank, self.target.n_outputs)
-        gap = Ascent(K, self.target, self.A, self.F, self._memory).run(target, patience)
+        # An ascent that would take longer than the interior-point method gives up.
+        patience = estimate_interior_seconds(len(K), rank, self.target.n_outputs, settings)
+        ascent = Ascent(K, self.target, self.A, self.F, self._memory, settings)
+        gap = ascent.run(target, patience)
         if gap <= target or math.isinf(patience) or not math.isfinite(gap):
             return gap
         if one:
@@ -240,10 +252,14 @@ class MatrixMachine(Machine):
         return self._solve_by_interior(K, target, gap)
 
     def _solve_by_coefs(self, weights: np.ndarray, target: float, gap: float) -> float:
-        """Solve for the weights of columns, which stay exact where dual variables cancel."""
+        """Solve for the weights of columns, which stay exact where dual variables cancel.
+
+        With large ``C`` dual variables are large and their products with the columns are not, so
+        that all but a few digits cancel. The weights of the columns have all digits.
+        """
         root = math.sqrt(float(weights[0]))
         X, _ = self.grams.columns()
-        found = solve_interior(X.astype(np.float64) * root, self.target, target)
+        found = solve_interior(X.astype(np.float64) * root, self.target, target, self.settings)
         if found.gap < gap:
             self.A, self.coefs, gap = found.A, found.W * root, found.gap
             self.F = _score_features(X, self.coefs.T)
@@ -252,11 +268,13 @@ class MatrixMachine(Machine):
     def _solve_by_interior(self, K: np.ndarray, target: float, gap: float) -> float:
         """Solve for dual variables by an interior-point method, and make them feasible."""
         factor, _ = pivoted_factor(np.asarray(K, dtype=np.float64))
-        found = solve_interior(factor, self.target, _INTERIOR_PART * target)
+        goal = self.settings.interior_goal_share * target
+        found = solve_interior(factor, self.target, goal, self.settings)
         parts = np.empty(len(K))
         given = self.target
+        # Tiny entries would make their rows count as free, and as active, in every later step.
         found.A[np.abs(found.A) < _ZERO_DUAL * np.max(np.abs(found.A))] = 0.0
-        for excess in _EXCESSES:  # lifts margins that rounding left below one
+        for excess in _EXCESSES:
             A = given.project(found.A * (1.0 + excess))
             F = score_duals(K, A)
             reached = float(jit.compute_gaps(F, A, given.labels, given.caps, given.squared, parts))
@@ -283,24 +301,29 @@ class FactorMachine(Machine):
 
     target: HingeTarget
 
-    def __init__(self, grams: Grams, target: HingeTarget) -> None:
-        super().__init__(grams, target)
+    def __init__(
+        self,
+        grams: Grams,
+        target: HingeTarget,
+        settings: MultikernelSettings = DEFAULT_SETTINGS,
+    ) -> None:
+        super().__init__(grams, target, settings)
         self.features, self.kernel_of = grams.columns()
         self._memory = AscentMemory()
-        self._random = np.random.default_rng(0)
+        self._random = np.random.default_rng(0)  # of the order of rows: the same fit every time
 
     def solve(self, weights: np.ndarray, target: float) -> float:
         """Continue until the gap is at most ``target``."""
-        given, X = self.target, self.features
+        given, X, settings = self.target, self.features, self.settings
         weights = np.asarray(weights, dtype=np.float64)
         column_weights = weights[self.kernel_of].astype(X.dtype)
         squares = np.asarray(self.grams.diagonals().T @ weights)
         parts = np.empty(len(given))
         # Kernels of small weight hardly change the scores within a round.
-        used, Z = self._select_columns(_SMALL_WEIGHT * float(np.max(weights)), weights)
+        used, Z = self._select_columns(settings.small_weight * float(np.max(weights)), weights)
         block = RowBlock(Z, column_weights[used])
         last = math.inf
-        for _ in range(_MOST_FEATURE_ROUNDS):
+        for _ in range(settings.feature_rounds):
             # Computed anew in each round, since sums of updates drift in single precision.
             sums = X.T @ self.A.astype(X.dtype)
             U = np.ascontiguousarray(sums.T * column_weights)
@@ -308,29 +331,41 @@ class FactorMachine(Machine):
             gap = jit.compute_gaps(self.F, self.A, given.labels, given.caps, given.squared, parts)
             if gap <= target:
                 break
-            if gap > _SLOW_FALL * last:
+            # The scores above are of all kernels, and so is the gap. If it stalls, the kernels that
+            # were left out are the reason.
+            if gap > settings.slow_fall * last:
                 used, Z = self._select_columns(0.0, weights)
                 block = RowBlock(Z, column_weights[used])
             last = min(last, gap)
-            rows = find_active_rows(parts, gap, self.A)
-            if given.n_outputs * Z.shape[1] > _WIDE_FACTORS * len(rows):
-                self._improve_block(block, rows, parts, PART_OF_GOAL * target)
+            rows = find_active_rows(parts, gap, self.A, settings)
+            if given.n_outputs * Z.shape[1] > settings.wide_factors * len(rows):
+                self._improve_block(block, rows, parts, settings.goal_share * target)
                 continue
             part = np.ascontiguousarray(U[:, used])
+            # What the kernels that are left out add to the scores is fixed during the sweeps.
             rest = self.F - _score_features(Z, part)
-            threshold = ACTIVE_SHARE * gap / len(given)
-            order = np.flatnonzero(parts > threshold)
-            for _ in range(_SWEEPS):
-                self._random.shuffle(order)
-                updates = 0
-                for some in chunks(len(order), 2 * part.size):
-                    updates += jit.sweep_factors(
-                        Z, column_weights[used], squares, part, rest, self.A, given.labels,
-                        given.caps, given.squared, order[some], threshold,
-                    )  # fmt: skip
-                if updates < _FEW_CHANGES * len(order):
-                    break
+            threshold = settings.active_share * gap / len(given)
+            columns = Z, column_weights[used], squares, part, rest
+            self._sweep(columns, np.flatnonzero(parts > threshold), threshold)
         return float(gap)
+
+    def _sweep(self, columns: tuple[np.ndarray, ...], order: np.ndarray, threshold: float) -> None:
+        """Improve the rows in ``order`` through the columns, until few of them change.
+
+        ``columns`` are the first five arguments of ``sweep_factors``.
+        """
+        given = self.target
+        Z, column_weights, squares, U, rest = columns
+        for _ in range(self.settings.sweeps):
+            self._random.shuffle(order)
+            updates = 0
+            for some in chunks(len(order), 2 * U.size):
+                updates += jit.sweep_factors(
+                    Z, column_weights, squares, U, rest, self.A, given.labels, given.caps,
+                    given.squared, order[some], threshold,
+                )  # fmt: skip
+            if updates < self.settings.few_changes * len(order):
+                break
 
     def _improve_block(
         self, block: RowBlock, rows: np.ndarray, parts: np.ndarray, goal: float
@@ -340,15 +375,19 @@ class FactorMachine(Machine):
         If there are too many, half of the block are the rows of the largest gaps, and the others
         are drawn.
         """
-        if len(rows) > _MOST_BLOCK_ROWS:
-            goal *= _MOST_BLOCK_ROWS / len(rows)
+        settings = self.settings
+        most = settings.max_block_rows
+        if len(rows) > most:
+            goal *= most / len(rows)
             rows = rows[np.argsort(-parts[rows], kind="stable")]
-            first, others = np.split(rows, [_MOST_BLOCK_ROWS // 2])
-            some = self._random.choice(others, _MOST_BLOCK_ROWS - len(first), replace=False)
+            # Rows of large gaps gain most; those that are drawn keep any row from being starved.
+            first, others = np.split(rows, [most // 2])
+            some = self._random.choice(others, most - len(first), replace=False)
             rows = np.sort(np.concatenate([first, some]))
         A, F = self.A[rows], np.ascontiguousarray(self.F[:, rows])
-        goal = max(goal, PART_OF_ROW_GAP * float(np.sum(parts[rows])))
-        Ascent(block.matrix(rows), self.target.take(rows, 1.0), A, F, self._memory).run(goal)
+        goal = max(goal, settings.row_gap_share * float(np.sum(parts[rows])))
+        target = self.target.take(rows, 1.0)
+        Ascent(block.matrix(rows), target, A, F, self._memory, settings).run(goal)
         self.A[rows] = A
 
     def _select_columns(
@@ -356,7 +395,7 @@ class FactorMachine(Machine):
     ) -> tuple[slice | np.ndarray, np.ndarray]:
         """Return the columns of kernels above a weight; all, without a copy, if few are below."""
         used = np.flatnonzero(weights[self.kernel_of] > least)
-        if len(used) > 0.8 * len(self.kernel_of):
+        if len(used) > _MANY_COLUMNS * len(self.kernel_of):
             return slice(None), self.features
         return used, np.ascontiguousarray(self.features[:, used])
 
@@ -381,10 +420,11 @@ class RowBlock:
         """Return the matrix of these rows, which are in increasing order."""
         if np.array_equal(rows, self._rows):
             return self._K
+        # The active rows change little from round to round, so that most entries are known.
         _, known, place = np.intersect1d(self._rows, rows, return_indices=True)
         K = np.empty((len(rows), len(rows)), dtype=self._K.dtype)
         K[np.ix_(place, place)] = self._K[np.ix_(known, known)]
-        self._K = np.empty((0, 0), dtype=K.dtype)  # makes room
+        self._K = np.empty((0, 0), dtype=K.dtype)  # freed before the rest is made
         new = np.setdiff1d(np.arange(len(rows)), place)
         if len(new):
             added = (self._columns[rows[new]] * self._weights) @ self._columns[rows].T
@@ -395,7 +435,11 @@ class RowBlock:
 
 
 class RidgeMachine(Machine):
-    """Squared loss: one system of equations, solved exactly."""
+    """Squared loss: one system of equations, solved exactly.
+
+    The system is ``(K + diag(1 / caps)) A = Y``, where the gradient of the dual vanishes
+    (:eq:`kernel-dual`); no variable has a bound.
+    """
 
     target: SquaredTarget
 
@@ -409,15 +453,21 @@ class RidgeMachine(Machine):
             return 0.0
         X, kernel_of = self.grams.columns()
         roots = np.sqrt(np.asarray(weights)[kernel_of])
+        # Columns times the roots of their weights are a factor of the weighted sum of kernels.
         used = np.flatnonzero(roots > 0.0)
         Z = X[:, used].astype(np.float64) * roots[used]
         self.A = solve_feature_ridge(Z, given.caps, given.Y)
+        # From ``A = caps (Y - F)``, which saves a product with all columns.
         self.F = np.ascontiguousarray((given.Y - self.A / given.caps[:, None]).T)
         return 0.0
 
 
 def solve_feature_ridge(Z: np.ndarray, caps: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Solve ``(Z Z^T + diag(1 / caps)) A = Y`` in as many unknowns as ``Z`` has columns."""
+    """Solve ``(Z Z^T + diag(1 / caps)) A = Y`` in as many unknowns as ``Z`` has columns.
+
+    By Woodbury's formula ``A = caps (Y - Z C)`` with ``(I + Z^T caps Z) C = Z^T caps Y``: ridge
+    regression on the columns.
+    """
     weighted = Z * caps[:, None]
     system = Z.T @ weighted
     system[np.diag_indices(Z.shape[1])] += 1.0

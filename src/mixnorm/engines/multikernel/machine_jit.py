@@ -1,10 +1,14 @@
 """Compiled loops of joint kernel machines: coordinate ascent over the rows of the dual variables.
 
 Rows ``A_i`` of the dual variables have one entry per class, and sum to zero. The label's entry is
-at most ``cap_i`` and all others are at most zero. With ``squared`` the loss is ``cap * hinge**2``
-instead of ``cap * hinge``, and the label's entry has no bound but costs its square over
-``4 cap``. Scores are kept as ``F`` of shape ``(n_classes, n_rows)``, so that the update of a class
-runs along memory.
+at most ``cap_i`` and all others are at most zero (:eq:`feasible-rows`). With ``squared`` the loss
+is ``cap * hinge**2`` instead of ``cap * hinge``, and the label's entry has no bound but costs its
+square over ``4 cap``. Scores are kept as ``F`` of shape ``(n_classes, n_rows)``, so that the update
+of a class runs along memory.
+
+Loops are compiled with ``error_model="numpy"``: a division by zero gives infinity or NaN, as the
+formulas expect, and no check slows the loop. ``contract`` allows fused multiplications and
+additions; sums keep their order unless ``reassoc`` is there too.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from numba import njit
 
 @njit(cache=True, error_model="numpy")
 def compute_row_gap(scores, duals, y, cap, squared):  # type: ignore[no-untyped-def]
-    """Return what a row adds to the duality gap; it is not negative."""
+    """Return what a row adds to the duality gap; it is not negative (:eq:`row-gap`)."""
     top, linear = scores[y], 0.0
     for k in range(scores.shape[0]):
         linear += scores[k] * duals[k]
@@ -23,6 +27,8 @@ def compute_row_gap(scores, duals, y, cap, squared):  # type: ignore[no-untyped-
             top = scores[k] + 1.0
     hinge, own = top - scores[y], duals[y]
     if squared:
+        # As a square and the rest of the gap of the hinge: both vanish at the optimum, where the
+        # terms of a plain difference would cancel.
         half = 0.5 * own - cap * hinge
         rest = half * half / cap + (own * hinge + linear - own)
         return float(rest) if cap > 0.0 else 0.0
@@ -34,7 +40,9 @@ def project(V, y, cap, shrink, out):  # type: ignore[no-untyped-def]
     """Write the nearest allowed row to ``V`` into ``out``, whose first entries serve to sort.
 
     With a multiplier ``t`` for the sum, entries are ``min(0, V_k - t)``, and the label's is
-    ``min(cap, shrink * (V_y - t))``.
+    ``min(cap, shrink * (V_y - t))`` (:eq:`row-projection`). The sum falls as ``t`` grows, and is
+    linear between the entries. So ``t`` is found by adding entries in increasing order, until the
+    next one would be positive at the root.
     """
     n_classes = V.shape[0]
     count = 0
@@ -47,6 +55,8 @@ def project(V, y, cap, shrink, out):  # type: ignore[no-untyped-def]
             place -= 1
         out[place] = V[k]
         count += 1
+    # The label's entry is at least zero, so that ``t`` is at most ``V_y``: the start, with no entry
+    # below ``t``, is a row of zeros.
     level, total = V[y], 0.0
     for j in range(count):
         total += out[j]
@@ -54,14 +64,16 @@ def project(V, y, cap, shrink, out):  # type: ignore[no-untyped-def]
         if out[j] >= t:
             break
         level = t
+    # Above its cap the label's entry is the cap, and the others share out minus the cap.
     if shrink * (V[y] - level) > cap:
         total = 0.0
         for j in range(count):
             total += out[j]
             t = (cap + total) / (j + 1)
-            if j > 0 and out[j] >= t:
+            if j > 0 and out[j] >= t:  # the smallest entry always takes a part
                 break
             level = t
+    # The label's entry last, as minus the sum of the others: rows sum to zero without rounding.
     total = 0.0
     for k in range(n_classes):
         if k != y:
@@ -73,13 +85,13 @@ def project(V, y, cap, shrink, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def project_rows(V, labels, caps, squared, sigma):  # type: ignore[no-untyped-def]
-    """Replace rows by the nearest allowed ones.
+    """Replace rows by the nearest allowed ones (:eq:`proximal-machine`).
 
     With ``squared`` the label's entry costs ``sigma * entry**2 / (4 cap)`` beside the distance.
     """
     out = np.empty(V.shape[1])
     for i in range(V.shape[0]):
-        if squared:
+        if squared:  # the cost shrinks the label's entry, which then has no cap
             project(V[i], labels[i], np.inf, 1.0 / (1.0 + 0.5 * sigma / caps[i]), out)
         else:
             project(V[i], labels[i], caps[i], 1.0, out)
@@ -121,7 +133,10 @@ def add_scaled(target, row, factor):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def solve_flat_row(scores, y, cap, squared, out):  # type: ignore[no-untyped-def]
-    """Write the best row where it changes no score: all of it against the worst rival."""
+    """Write the best row where it changes no score: all of it against the worst rival.
+
+    A zero on the diagonal means a row of zeros, so that the dual value is linear in the row.
+    """
     rival = -1
     for k in range(scores.shape[0]):
         out[k] = 0.0
@@ -135,10 +150,12 @@ def solve_flat_row(scores, y, cap, squared, out):  # type: ignore[no-untyped-def
 
 @njit(cache=True, error_model="numpy")
 def improve_row(scores, duals, y, cap, squared, curvature, V, out):  # type: ignore[no-untyped-def]
-    """Write the best row, all others being as they are, into ``out``."""
+    """Write the best row, all others being as they are, into ``out`` (:eq:`row-projection`)."""
     if not curvature > 0.0:
         solve_flat_row(scores, y, cap, squared, out)
         return
+    # The dual value is a parabola of the row, with the same curvature in every direction: its best
+    # row is the projection of the free maximum.
     for k in range(scores.shape[0]):
         V[k] = duals[k] - scores[k] / curvature
     V[y] += 1.0 / curvature
@@ -157,21 +174,27 @@ def sweep_rows(K, F, A, labels, caps, squared, order, threshold):  # type: ignor
     for i in order:
         for k in range(n_classes):
             scores[k] = F[k, i]
+        # The gap is computed again, because earlier rows of the sweep may have closed it.
         if compute_row_gap(scores, A[i], labels[i], caps[i], squared) <= threshold:
             continue
         improve_row(scores, A[i], labels[i], caps[i], squared, float(K[i, i]), V, new)
         updates += 1
         for k in range(n_classes):
             change = new[k] - A[i, k]
-            if change != 0.0:
+            if change != 0.0:  # most entries are zero and stay so
                 A[i, k] = new[k]
+                # Column i, which is row i of the symmetric matrix: one piece of memory.
                 add_scaled(F[k], K[i], change)
     return updates
 
 
 @njit(cache=True)
 def shuffle(order, seed):  # type: ignore[no-untyped-def]
-    """Shuffle the entries; return the seed of the next time."""
+    """Shuffle the entries; return the seed of the next time.
+
+    A generator of its own: the random numbers of compiled code have one state for a thread, and a
+    fit would depend on what the thread did before.
+    """
     state = np.uint64(seed)
     for i in range(order.shape[0] - 1, 0, -1):
         # Knuth's multiplier; the high bits are those that look random.
@@ -197,6 +220,7 @@ def ascend(K, F, A, labels, caps, squared, goal, passes, selective, seed, at_onc
         if total <= goal:
             break
         threshold = selective * total / n
+        # In random order: a fixed one can make coordinate ascent very slow on some matrices.
         order = np.flatnonzero(parts > threshold)
         seed = float(shuffle(order, seed))
         for begin in range(0, order.shape[0], at_once):
@@ -207,7 +231,10 @@ def ascend(K, F, A, labels, caps, squared, goal, passes, selective, seed, at_onc
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def dot(left, right):  # type: ignore[no-untyped-def]
-    """Return the inner product of two vectors."""
+    """Return the inner product of two vectors.
+
+    With ``reassoc``, which changes the order of the sum: the loop then runs several lanes at once.
+    """
     total = left.dtype.type(0.0)
     for t in range(left.shape[0]):
         total += left[t] * right[t]
@@ -234,9 +261,9 @@ def sweep_factors(X, weights, squares, U, rest, A, labels, caps, squared, order,
     updates = 0
     for i in order:
         for k in range(n_classes):
-            scores[k] = rest[k, i] + dot(U[k], X[i])
+            scores[k] = rest[k, i] + dot(U[k], X[i])  # costs a row of columns, not one of rows
         gap = compute_row_gap(scores, A[i], labels[i], caps[i], squared)
-        if gap <= threshold:
+        if gap <= threshold:  # earlier rows of the sweep may have closed it
             continue
         improve_row(scores, A[i], labels[i], caps[i], squared, squares[i], V, new)
         updates += 1
@@ -250,7 +277,10 @@ def sweep_factors(X, weights, squares, U, rest, A, labels, caps, squared, order,
 
 @njit(cache=True, error_model="numpy")
 def count_directions(A, labels, caps, squared):  # type: ignore[no-untyped-def]
-    """Return in how many directions rows can move without a bound in the way."""
+    """Return in how many directions rows can move without a bound in the way.
+
+    With ``k`` free entries there are ``k - 1``, because a row sums to zero.
+    """
     total = 0
     for i in range(A.shape[0]):
         free = 0
@@ -265,6 +295,7 @@ def count_directions(A, labels, caps, squared):  # type: ignore[no-untyped-def]
 @njit(cache=True, error_model="numpy")
 def is_free(dual, own, cap, squared):  # type: ignore[no-untyped-def]
     """Whether an entry is not at its bound, but for rounding."""
+    # Relative to the cap, which is the unit of dual variables.
     return squared or dual < cap * (1.0 - 1e-12) if own else dual < -1e-12 * cap
 
 
@@ -272,8 +303,11 @@ def is_free(dual, own, cap, squared):  # type: ignore[no-untyped-def]
 def find_directions(A, labels, caps, squared, sigma, rows, basis):  # type: ignore[no-untyped-def]
     """Write vectors whose outer products sum to how ``project_rows`` answers to a change.
 
-    They span the directions in which rows can move; ``rows`` says which row each is of. For the
-    hinge loss they are orthonormal, and with ``squared`` the label's entry moves less.
+    They span the directions in which rows can move (:eq:`newton-direction`); ``rows`` says which
+    row each is of. For the hinge loss they are orthonormal, and with ``squared`` the label's entry
+    moves less. The ``j``-th vector of a row is that of Helmert: equal parts in the first ``j`` free
+    entries (but for the label's), and minus their sum in the next. It is orthogonal to the earlier
+    ones by itself.
     """
     free = np.empty(A.shape[1], dtype=np.int64)
     place = 0
@@ -287,7 +321,7 @@ def find_directions(A, labels, caps, squared, sigma, rows, basis):  # type: igno
         square = 0.0  # of the part before the j-th entry of the vector that is left out
         for j in range(1, count):
             before = own if free[j - 1] == labels[i] else 1.0
-            square += before * before
+            square += before * before  # the squares of the first j parts
             last = own if free[j] == labels[i] else 1.0
             size = 1.0 / np.sqrt(square * (square + last * last))
             for u in range(j):
@@ -305,6 +339,7 @@ def build_newton_system(K, rows, basis, sigma, out):  # type: ignore[no-untyped-
     for i in range(rows.shape[0]):
         row = K[rows[i]]
         for j in range(i + 1):
+            # ``B'KB`` couples two rows by the kernel, times the product of their directions.
             total = 0.0
             for k in range(n_classes):
                 total += basis[i, k] * basis[j, k]

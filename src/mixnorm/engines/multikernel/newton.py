@@ -19,27 +19,35 @@ import numpy as np
 from scipy import linalg
 
 from mixnorm.engines.multikernel import machine_jit as jit
+from mixnorm.engines.multikernel.settings import DEFAULT_SETTINGS, MultikernelSettings
 
 if TYPE_CHECKING:
     from mixnorm.engines.multikernel.machine import HingeTarget
 
-_MOST_DIRECTIONS = 3000
-_MOST_NEWTON_STEPS = 30
-# Largest distance between the two sides of the equation, in parts of their distance from ``A_0``.
-_LARGEST_RESIDUAL = 0.05
-_REACH_FACTOR = 6.0  # by which a step that succeeds enlarges the next
+# Sizes of steps lie between this and its inverse: beyond, a step is no longer or shorter.
 _LARGEST_REACH = 1e9
-_MOST_PATIENCE = 8.0
+# Seconds of a step by its parts, measured on one thread: the factorisation (cubic), the solves
+# (square) and the products that build the system. The estimate allows ten systems for a step. Only
+# the ratio to ``seconds_per_update`` of the settings matters.
+_FACTOR_SECONDS, _SOLVE_SECONDS, _PRODUCT_SECONDS, _SYSTEMS_PER_STEP = 1.5e-11, 1e-8, 6e-10, 10.0
 
 
 class ProximalNewton:
     """Proximal steps on the dual variables of one machine, with a size that adapts.
 
-    ``reach`` is the size in units of the mean factor of losses over the mean of the diagonal.
+    A step of size ``sigma`` is :eq:`proximal-machine`. ``reach`` is the size in units of the mean
+    factor of losses over the mean of the diagonal, so that one is a sensible start for any ``C``
+    and any scale of the kernel.
     """
 
-    def __init__(self, K: np.ndarray, target: HingeTarget, reach: float = 1.0) -> None:
-        self.K, self.target, self.reach = K, target, reach
+    def __init__(
+        self,
+        K: np.ndarray,
+        target: HingeTarget,
+        reach: float = 1.0,
+        settings: MultikernelSettings = DEFAULT_SETTINGS,
+    ) -> None:
+        self.K, self.target, self.reach, self.settings = K, target, reach, settings
         self.directions = 0  # systems of equations solved so far
         size = max(float(np.mean(np.diagonal(K))), 1e-300)
         self._unit = float(np.mean(target.caps)) / size
@@ -55,62 +63,73 @@ class ProximalNewton:
 
     def estimate_seconds(self, A: np.ndarray) -> float:
         """Estimate the seconds of a step; infinity if too many rows are free."""
-        count = self._count_directions(A)
-        if count > 4 * _MOST_DIRECTIONS:
+        count, most = self._count_directions(A), self.settings.max_directions
+        # The proximal point has fewer free directions than its start, for a large ``sigma``. So a
+        # few times too many are tried nevertheless.
+        if count > 4 * most:
             return math.inf
-        count = min(count, _MOST_DIRECTIONS)
-        products = 6e-10 * len(A) * count * A.shape[1]
-        return self._patience * 10.0 * float(1.5e-11 * count**3 + 1e-8 * count**2 + products)
+        count = min(count, most)
+        products = _PRODUCT_SECONDS * len(A) * count * A.shape[1]
+        system = float(_FACTOR_SECONDS * count**3 + _SOLVE_SECONDS * count**2 + products)
+        return self._patience * _SYSTEMS_PER_STEP * system
 
     def step(self, A: np.ndarray, F: np.ndarray) -> None:
         """Improve the dual variables ``A`` and their scores ``F`` in place, if possible."""
         slopes = self._one_hot - F.T
+        factor, most = self.settings.reach_factor, self.settings.max_patience
         found = self._solve_proximal(A, slopes)
         if found is None:
-            self.reach *= _REACH_FACTOR  # fewer rows are free then
-            self._patience = min(2.0 * self._patience, _MOST_PATIENCE)
+            self.reach *= factor  # fewer rows are free then
+            self._patience = min(2.0 * self._patience, most)
             return
+        # The point may be inexact. The best point of the line from ``A`` to it is as feasible as
+        # both, and never lowers the dual value, which is quadratic along the line.
         change = found - A
-        moved = score_duals(self.K, change).T
+        change_of_scores = score_duals(self.K, change).T
         given = self.target
-        rise, bend = float(np.sum(change * slopes)), float(np.sum(change * moved))
-        rise -= given.curvature(change, A)
-        bend += given.curvature(change, change)
-        length = min(1.0, rise / bend) if bend > 0.0 else float(rise > 0.0)
+        slope = float(np.sum(change * slopes)) - given.curvature(change, A)
+        bend = float(np.sum(change * change_of_scores)) + given.curvature(change, change)
+        length = min(1.0, slope / bend) if bend > 0.0 else float(slope > 0.0)
         if not length > 0.0:
-            self.reach /= _REACH_FACTOR**2
+            self.reach /= factor**2
             return
         A += length * change
-        F += length * moved.T
+        F += length * change_of_scores.T
+        # The maximum near the end of the line asks for a longer step, near its start for a shorter.
         if length > 0.9:
-            self.reach *= _REACH_FACTOR
+            self.reach *= factor
             self._patience = max(1.0, 0.5 * self._patience)
         elif length < 0.1:
-            self.reach /= _REACH_FACTOR
-            self._patience = min(1.5 * self._patience, _MOST_PATIENCE)
+            self.reach /= factor
+            self._patience = min(1.5 * self._patience, most)
 
     def _solve_proximal(self, A: np.ndarray, slopes: np.ndarray) -> np.ndarray | None:
-        """Return the proximal point or one on the way to it; None if too many rows are free."""
+        """Return the proximal point or one on the way to it; None if too many rows are free.
+
+        A semi-smooth Newton method for the root of ``point - projected``, whose steps are shortened
+        until :eq:`newton-value` falls.
+        """
         point, slope = A.copy(), slopes.copy()  # the slope is onehot - K point
         value, projected = self._evaluate(A, point, slope)
-        for _ in range(_MOST_NEWTON_STEPS):
-            off = point - projected
-            bent = score_duals(self.K, off).T
+        for _ in range(self.settings.newton_steps):
+            residual = point - projected
+            bent = score_duals(self.K, residual).T
             away = projected - A
-            if (
-                float(np.sum(off * bent))
-                <= _LARGEST_RESIDUAL * float(np.sum(away * away)) / self.sigma
-            ):
+            # ``bent`` is the gradient of the value; its energy is compared with that of the step.
+            enough = self.settings.newton_residual * float(np.sum(away * away)) / self.sigma
+            if float(np.sum(residual * bent)) <= enough:
                 break
-            if self._count_directions(projected) > _MOST_DIRECTIONS:
+            if self._count_directions(projected) > self.settings.max_directions:
                 return None
-            direction = self._solve_direction(projected, off, bent)
+            direction = self._solve_direction(projected, residual, bent)
             self.directions += 1
             if direction is None:
                 break
             moved = score_duals(self.K, direction).T
-            fall = float(np.sum(off * moved))
+            fall = float(np.sum(residual * moved))  # the derivative along the direction: negative
             length = 1.0
+            # Armijo's rule. The value is convex and piecewise quadratic, so that full steps are
+            # accepted close to the root. Eight lengths go from 1 to 1/600.
             for _ in range(8):
                 trial = self._evaluate(A, point + length * direction, slope - length * moved)
                 if trial[0] <= value + 1e-4 * length * fall:
@@ -143,7 +162,7 @@ class ProximalNewton:
         return int(jit.count_directions(A, given.labels, given.caps, given.squared))
 
     def _solve_direction(
-        self, projected: np.ndarray, off: np.ndarray, bent: np.ndarray
+        self, projected: np.ndarray, residual: np.ndarray, bent: np.ndarray
     ) -> np.ndarray | None:
         """Return the Newton direction (:eq:`newton-direction`).
 
@@ -154,6 +173,8 @@ class ProximalNewton:
         jit.find_directions(
             projected, given.labels, given.caps, given.squared, self.sigma, rows, basis
         )
+        # The loop writes the lower half row by row. Its transpose is the upper half in the order
+        # that LAPACK wants, which is factored in place without a copy.
         system = np.empty((count, count))
         jit.build_newton_system(self.K, rows, basis, self.sigma, system)
         right = self.sigma * np.sum(basis * bent[rows], axis=1)
@@ -162,7 +183,8 @@ class ProximalNewton:
         except linalg.LinAlgError:
             return None
         lengths = linalg.cho_solve(factor, right, check_finite=False)
-        direction = -off
+        # A row may have several directions: plain indexing would add only the last of them.
+        direction = -residual
         np.add.at(direction, rows, lengths[:, None] * basis)
         return direction
 
@@ -172,6 +194,7 @@ def score_duals(K: np.ndarray, A: np.ndarray) -> np.ndarray:
     support = np.flatnonzero(np.any(A != 0.0, axis=1))
     if len(support) == 0:
         return np.zeros(A.shape[::-1])
+    # In the precision of the kernel: a product of mixed precisions would copy all of it.
     part = A[support].T.astype(K.dtype)
     rows = K if len(support) == len(K) else K[support]
     return np.ascontiguousarray(part @ rows, dtype=np.float64)

@@ -1,8 +1,8 @@
 """Block coordinate descent on a quadratic plus ``alpha`` times a sum of row norms.
 
-Epochs are compiled; every few of them the iterates are extrapolated (Anderson acceleration), and
-the result kept where it lowers the objective. The duality gap of the quadratic problem ends the
-descent.
+An epoch is a compiled pass over all rows (:eq:`row-step`). Every few epochs the iterates are
+extrapolated (:eq:`anderson-mix`), and the result is kept if it lowers the objective. The duality
+gap of the quadratic problem ends the descent.
 """
 
 from __future__ import annotations
@@ -14,11 +14,16 @@ import numpy as np
 
 from mixnorm._chunks import chunks
 from mixnorm.engines.proximal.loss_model import Model
+from mixnorm.engines.proximal.settings import DEFAULT_SETTINGS
 from mixnorm.norms import conjugate
 
-_WIDTH = 8  # numbers in a vector register
-_DEPTH = 5  # epochs between extrapolations, and steps that these combine
-_LEAST_CHANGES = 1e-250  # sums of squared changes below this are lost in underflow
+# Numbers in a vector register of 512 bits, in double precision.
+_WIDTH = 8
+# Squares of smaller changes underflow, and those of changes above the inverse overflow. The system
+# of the extrapolation would then be noise.
+_LEAST_CHANGES = 1e-250
+# Ridge of that system, relative to its trace: changes of late iterates are nearly parallel.
+_EXTRAPOLATION_RIDGE = 1e-10
 
 
 def row_norms(weights: np.ndarray, exponent: float) -> np.ndarray:
@@ -52,12 +57,14 @@ class GramQuadratic:
     ) -> None:
         dtype = model.gram.dtype
         self._shared = len(model.gram) == 1
-        # Compiled loops over several matrices want the outputs last.
+        # The innermost loop runs over the outputs. With a matrix for each of them, the outputs come
+        # last in memory, so that this loop reads neighbours.
         gram = model.gram[0] if self._shared else np.moveaxis(model.gram, 0, 2)
         self._gram = np.ascontiguousarray(gram if kappa == 1.0 else gram * dtype.type(kappa))
         self._model, self._kappa = model, dtype.type(kappa)
         self._steps = _usable_curvature(model.diagonal * self._kappa)
         self._origin, self._value, self._slope = weights, value, gradient
+        # Copies: the compiled loops change both in place, and the arguments are the caller's.
         self.weights = np.array(weights, dtype=dtype, order="C")
         self._gradient = np.array(gradient, dtype=dtype, order="C")
 
@@ -65,11 +72,13 @@ class GramQuadratic:
         """Go over all rows ``count`` times."""
         from mixnorm.engines.proximal.descent_jit import separate_epochs, shared_epochs
 
+        # In the precision of the arrays, or the loops would be compiled again for mixed types.
         cut, kind = self._gram.dtype.type(alpha), kind_of(exponent)
         outputs, epoch = self.weights.shape[1], len(self._gram) * self.weights.size
         weights, gradient, compiled = self.weights, self._gradient, separate_epochs
         if self._shared:
             weights, gradient, compiled = _pad(weights), _pad(gradient), shared_epochs
+        # Compiled code does not see Ctrl-C, so that long work goes in parts.
         for part in chunks(count, epoch):
             some = part.stop - part.start
             compiled(self._gram, weights, gradient, self._steps, cut, kind, some)
@@ -84,6 +93,7 @@ class GramQuadratic:
 
     def value(self) -> float:
         """Return the modelled loss."""
+        # g + (g + kappa G D), halved: the product with G is already in the gradient.
         both = self._slope + self._gradient
         return self._value + 0.5 * float(np.vdot(self.weights - self._origin, both))
 
@@ -106,10 +116,11 @@ def _pad(array: np.ndarray) -> np.ndarray:
 
 
 class ResidualQuadratic:
-    """Least squares, held as a residual: quicker than Gram matrices when columns outnumber rows.
+    """Least squares, held as a residual: faster than Gram matrices if columns outnumber samples.
 
-    ``columns``, ``(n_rows, n_samples)``, and ``residual``, ``(n_samples, n_outputs)``, carry the
-    roots of the weights, and the columns are centred where there is an intercept.
+    ``columns``, ``(n_rows, n_samples)``, and ``residual``, ``(n_samples, n_outputs)``, are
+    multiplied by the square roots of the sample weights. If there is an intercept, the columns are
+    centred, so that it follows by itself (:eq:`loss-model`).
     """
 
     def __init__(self, columns: np.ndarray, weights: np.ndarray, residual: np.ndarray) -> None:
@@ -117,6 +128,7 @@ class ResidualQuadratic:
         self._steps = _usable_curvature(np.einsum("ij,ij->i", columns, columns))
         self.weights = np.array(weights, order="C")
         self._residual = np.array(residual, order="C")
+        # The residual of zero weights, from which ``move`` starts: no error builds up over moves.
         self._start = self._residual - columns.T @ self.weights
 
     def epochs(self, alpha: float, exponent: float, count: int) -> None:
@@ -148,27 +160,39 @@ Quadratic = GramQuadratic | ResidualQuadratic
 
 
 def _usable_curvature(steps: np.ndarray) -> np.ndarray:
-    """Return second derivatives, with zeros for those so small that a step could overflow."""
+    """Return second derivatives, with zeros for those so small that a step could overflow.
+
+    The loops skip rows whose curvature is zero. Such a column is constant on the samples, and no
+    weight of it changes the loss.
+    """
     info = np.finfo(steps.dtype)
     return np.where(steps > info.tiny / info.eps, steps, steps.dtype.type(0.0))
 
 
 def kind_of(exponent: float) -> int:
-    """Return the number of a row norm in the compiled loops."""
+    """Return the number that stands for a row norm in the compiled loops."""
+    # An argument and not a type: one compiled loop then serves all three norms.
     return 0 if math.isinf(exponent) else int(exponent)
 
 
 def descend(
-    quadratic: Quadratic, alpha: float, exponent: float, *, tol: float, max_epochs: int
+    quadratic: Quadratic,
+    alpha: float,
+    exponent: float,
+    *,
+    tol: float,
+    max_epochs: int,
+    depth: int = DEFAULT_SETTINGS.anderson_depth,
 ) -> int:
     """Lower ``quadratic + alpha * sum of row norms`` until its duality gap is ``tol``.
 
-    Returns the number of epochs.
+    Every ``depth`` epochs the iterates are extrapolated. Returns the number of epochs.
     """
     done = 0
     while done < max_epochs:
+        # The history starts anew after each extrapolation, which would not be a step of the map.
         steps = [quadratic.weights.copy()]
-        for _ in range(min(_DEPTH, max_epochs - done)):
+        for _ in range(min(depth, max_epochs - done)):
             quadratic.epochs(alpha, exponent, 1)
             steps.append(quadratic.weights.copy())
             done += 1
@@ -201,20 +225,28 @@ def least_squares_gap(
     alpha : float
         Weight of the norm.
     """
+    # The dual point is scaled until it is feasible, as in the gap of the whole problem.
     scale = 1.0 if dual <= alpha else alpha / dual
+    # A quadratic of this kind is never negative, but its value may be rounded to just below zero.
     return max(0.0, value) * (1.0 - scale) ** 2 + scale * inner + penalty
 
 
 def _extrapolate(
     quadratic: Quadratic, steps: list[np.ndarray], alpha: float, exponent: float
 ) -> None:
-    """Move to the mix of the last iterates whose changes cancel best, where it is lower."""
+    """Move to the mix of the last iterates whose changes cancel best, if it is lower.
+
+    The shares of the mix are those of :eq:`anderson-mix`.
+    """
     changes = np.stack([(b - a).ravel() for a, b in pairwise(steps)])
+    # Solved in double precision whatever the data are, because the system is nearly singular.
     cross = (changes @ changes.T).astype(np.float64)
     size = float(np.trace(cross))
     if not _LEAST_CHANGES < size < 1.0 / _LEAST_CHANGES:
         return
-    cross[np.diag_indices_from(cross)] += 1e-10 * size
+    # Near the solution all changes point along the slowest direction, and rows of the system are
+    # almost multiples of each other. Without a ridge the shares would be huge and cancel.
+    cross[np.diag_indices_from(cross)] += _EXTRAPOLATION_RIDGE * size
     shares = np.linalg.solve(cross, np.ones(len(cross)))
     total = float(np.sum(shares))
     if not math.isfinite(total) or total == 0.0:
@@ -222,6 +254,7 @@ def _extrapolate(
     shares = (shares / total).astype(changes.dtype)
     here, before = quadratic.weights, _objective(quadratic, alpha, exponent)
     quadratic.move(np.einsum("s,sij->ij", shares, np.stack(steps[1:])))
+    # The mix ignores the kinks of the norm and may be worse. ``not <`` also rejects NaN.
     if not _objective(quadratic, alpha, exponent) < before:
         quadratic.move(here)
 

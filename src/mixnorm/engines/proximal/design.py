@@ -47,6 +47,7 @@ class SharedDesign:
 
     def gradient(self, theta: np.ndarray) -> np.ndarray:
         """Return ``Xᵀ theta``."""
+        # Solvers read the gradient row by row, in whatever order the product comes back.
         return np.ascontiguousarray(self.matrix.gradient(theta))
 
     def block(self, rows: np.ndarray) -> ColumnSet:
@@ -66,6 +67,7 @@ class _PerTask:
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return each task's scores, with zeros below those of the smaller tasks."""
+        # A row for each task, transposed at the end: scores then lie output by output in memory.
         scores = np.zeros((len(self._parts), self.n_samples), dtype=weights.dtype)
         for task, (part, size) in enumerate(zip(self._parts, self._sizes, strict=True)):
             scores[task, :size] = part.scores(weights[:, task, None])[:, 0]
@@ -116,6 +118,8 @@ class SeparateDesign(_PerTask):
 class SeparateColumns(_PerTask, ColumnSet):
     """Some features of every task."""
 
+    # ``_PerTask`` comes first among the bases: its products replace those of ``ColumnSet``.
+
     def __init__(self, columns: Sequence[ColumnSet], sizes: Sequence[int]) -> None:
         super().__init__(columns, sizes)
         self._columns = columns
@@ -123,6 +127,8 @@ class SeparateColumns(_PerTask, ColumnSet):
 
     def gram(self, curvature: np.ndarray, means: np.ndarray | None, stride: int = 1) -> np.ndarray:
         """Return a weighted Gram matrix per task, from all rows."""
+        # ``stride`` is not used: it is chosen for the rows of the largest task, and would leave a
+        # small one with too few.
         total = np.empty((len(self._columns), self.size, self.size), dtype=curvature.dtype)
         pairs = zip(self._columns, self._own(curvature), strict=True)
         for task, (columns, own) in enumerate(pairs):

@@ -24,19 +24,17 @@ from mixnorm.engines.proximal.mixed_precision import DoublePrecisionProblem, Mix
 from mixnorm.engines.proximal.multiplier_solver import MultiplierSolver
 from mixnorm.engines.proximal.problem import NormProblem, Point, Solver, relative_size
 from mixnorm.engines.proximal.row_solver import RowSolver
+from mixnorm.engines.proximal.settings import DEFAULT_SETTINGS, ProximalSettings
 from mixnorm.losses import DualLoss
 from mixnorm.norms import Norm, as_norm, has_ability
 
-# A gap that has not fallen by this factor in so many iterations is held up by rounding.
-PATIENCE, _PROGRESS = 60, 0.99
-# Evaluations of the loss allowed for each allowed iteration; most iterations take far fewer.
-EFFORT = 20.0
-PATH_EFFORT = 40.0  # for all penalties of a path together
-_FEW_ITERATIONS = 1000  # with a smaller max_iter, only max_iter limits the work
-_LARGEST_SHARE = 2.0  # one penalty of a path may take this times its share of the effort left
-_LEAST_SHARE = 0.1  # every penalty may take this times its share of the whole effort
-_PENALTIES_PER_EFFORT = 50  # longer paths get more effort, in proportion
-_FLOAT32_SHARE_OF_TOL = 0.95  # float32 works to less than the tolerance, as its scores drift
+#: Iterations without progress after which a fit ends, for the messages of callers.
+PATIENCE = DEFAULT_SETTINGS.patience
+#: The default of ``effort`` in :func:`path`, for all values of ``alpha`` together: twice that of a
+#: single fit is enough, as each value starts near its solution.
+PATH_EFFORT = 40.0
+# Relative error allowed in the sum of the sample weights, which may be in single precision.
+_ERROR_OF_WEIGHTS = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +96,7 @@ def solve(
     tol: float = 1e-4,
     max_iter: int = 1000,
     on_iteration: Callable[[int, float], None] | None = None,
+    settings: ProximalSettings = DEFAULT_SETTINGS,
 ) -> Solution:
     """Minimise a loss under a norm, a penalty or a ball (:eq:`penalty-and-ball`).
 
@@ -120,13 +119,15 @@ def solve(
     start : (weights, intercept), optional
         Where to start; the weights are zero otherwise.
     tol : float
-        Relative gap: the gap divided by the objective with no weights.
+        Relative gap to stop at: the gap divided by the objective with no weights.
     max_iter : int
         Most iterations. Evaluations of the loss are limited to twenty times as many, or to 20000
         where that is more.
     on_iteration : callable, optional
         Called with the number of iterations done and the relative gap. A keyboard interrupt that
         it raises ends the work like any other.
+    settings : ProximalSettings
+        Numbers that shape the algorithms.
 
     Returns
     -------
@@ -153,9 +154,11 @@ def solve(
     if (alpha is None) == (radius is None):
         raise ValueError("Give alpha (a penalty) or radius (a ball), and not both.")
     given = design, loss, target, weight, as_norm(norm), fit_intercept
-    problem = _check(NormProblem(*given, alpha, radius))
+    problem = _check(NormProblem(*given, alpha, radius, settings=settings))
     solver = _build_solver(problem, start and _find_start(problem, start), tol)
-    problem.effort.limit = problem.effort.spent + EFFORT * max(max_iter, _FEW_ITERATIONS)
+    # The limit comes after the null model, whose cost does not depend on ``max_iter``.
+    allowed = settings.effort * max(max_iter, settings.few_iterations)
+    problem.effort.limit = problem.effort.spent + allowed
     return _run(solver, tol, max_iter, on_iteration)
 
 
@@ -172,6 +175,7 @@ def path(
     max_iter: int = 1000,
     effort: float = PATH_EFFORT,
     on_iteration: Callable[[int, float], None] | None = None,
+    settings: ProximalSettings = DEFAULT_SETTINGS,
 ) -> Iterator[Solution]:
     """Yield the solution for each of ``alphas`` in turn, each started from the last.
 
@@ -185,15 +189,19 @@ def path(
     Solution
     """
     given = design, loss, target, weight, as_norm(norm), fit_intercept
-    problem = _check(NormProblem(*given, alpha=math.inf))
+    problem = _check(NormProblem(*given, alpha=math.inf, settings=settings))
     solver: Solver | None = None
-    count = len(alphas) if isinstance(alphas, Sized) else _PENALTIES_PER_EFFORT
-    whole = effort * max(max_iter, _FEW_ITERATIONS) * max(1.0, count / _PENALTIES_PER_EFFORT)
+    # An iterable without a length may go on for ever; its effort is that of a usual path.
+    usual = settings.penalties_per_effort
+    count = len(alphas) if isinstance(alphas, Sized) else usual
+    whole = effort * max(max_iter, settings.few_iterations) * max(1.0, count / usual)
     for place, alpha in enumerate(alphas):
+        # The copy shares the effort spent and all that does not depend on ``alpha``.
         problem = replace(problem, alpha=float(alpha))
         spent, left = problem.effort.spent, max(count - place, 1)
-        allowed = (whole - spent) * min(1.0, _LARGEST_SHARE / left)
-        problem.effort.limit = spent + max(allowed, _LEAST_SHARE * whole / count)
+        allowed = (whole - spent) * min(1.0, settings.largest_share / left)
+        problem.effort.limit = spent + max(allowed, settings.least_share * whole / count)
+        # One solver for the whole path keeps its working set, its model and its momentum.
         if solver is None:
             solver = _build_solver(problem, None, tol)
         solver.pose(problem)
@@ -212,11 +220,11 @@ def alpha_max(
     weight: np.ndarray,
     fit_intercept: bool = True,
 ) -> float:
-    """Return the smallest ``alpha`` known to leave all weights at zero.
+    """Return the smallest ``alpha`` that is known to leave all weights at zero.
 
-    That is the dual norm of ``Xᵀ theta``, with ``theta`` the residual of the best intercept alone
+    It is the dual norm of ``Xᵀ theta``, with ``theta`` the residual of the best intercept alone
     (:eq:`alpha-max`). For losses with kinks ``theta`` is one of several, and a smaller ``alpha``
-    may do as well.
+    may leave all weights at zero too.
 
     Examples
     --------
@@ -244,10 +252,10 @@ def alpha_max(
 def _check(problem: NormProblem) -> NormProblem:
     """Return the problem; raise unless loss and norm have the methods that the engine needs."""
     for name, given in (("alpha", problem.alpha), ("radius", problem.radius)):
-        if given is not None and not given >= 0.0:
+        if given is not None and not given >= 0.0:  # ``not >=`` rejects NaN as well
             raise ValueError(f"{name}={given!r} must be zero or more.")
     totals = np.sum(problem.weight, axis=0)
-    if not np.allclose(totals, 1.0, rtol=1e-3):
+    if not np.allclose(totals, 1.0, rtol=_ERROR_OF_WEIGHTS):
         raise ValueError(
             f"The weights of the rows sum to {np.ravel(totals)[0]:g} and must sum to 1 (in every "
             "output): divide them by their sum."
@@ -258,6 +266,7 @@ def _check(problem: NormProblem) -> NormProblem:
             f"{loss!r} has no conjugate, which the proximal engine needs for its gap; "
             "take a loss of mixnorm.losses, or give yours the methods of losses.DualLoss."
         )
+    # The best intercept of a scalar loss is found by bisection; a joint one has no such order.
     joint_kink = loss.is_classifier and math.isinf(loss.smoothness)
     if joint_kink and getattr(loss, "best_constant", None) is None:
         raise TypeError(
@@ -281,12 +290,16 @@ def _check(problem: NormProblem) -> NormProblem:
 def _find_start(problem: NormProblem, start: tuple[np.ndarray, np.ndarray]) -> Point:
     """Return the point to start from, projected onto the ball where there is one."""
     weights, intercept = start
+    # A ball's gap is a bound for points in the ball only.
     if problem.radius is not None:
         weights = np.asarray(problem.norm.project(weights, problem.radius))
     return problem.start(weights, intercept)
 
 
 def _build_solver(problem: NormProblem, start: Point | None, tol: float) -> Solver:
+    """Return the solver for the loss; those for kinks and in two precisions wrap another."""
+    # Smoothed losses are solved in the precision of the data, because their rate, which grows, may
+    # be out of the range of single precision.
     if not math.isfinite(problem.loss.smoothness):
         return MultiplierSolver(problem, _build_smooth_solver, start)
     if suits(problem, tol):
@@ -297,6 +310,8 @@ def _build_solver(problem: NormProblem, start: Point | None, tol: float) -> Solv
 def _build_smooth_solver(
     problem: NormProblem, start: Point | None, double: DoublePrecisionProblem | None = None
 ) -> Solver:
+    """Return the solver for a smooth loss; rows that are zero can be left out of some norms."""
+    # In a ball the rows compete for the radius, and none can be minimised by itself.
     rows = problem.radius is None and has_ability(problem.norm, "row_exponent")
     return (RowSolver if rows else MatrixSolver)(problem, start, double)
 
@@ -305,14 +320,16 @@ def _run(
     solver: Solver, tol: float, max_iter: int, on_iteration: Callable[[int, float], None] | None
 ) -> Solution:
     """Iterate until the gap is small, the effort is spent, or rounding is in the way."""
+    settings = solver.problem.settings
     scale, effort = relative_size(solver.problem), solver.problem.effort
     exact = solver.point.scores.dtype == np.float64
-    enough = tol * scale * (1.0 if exact else _FLOAT32_SHARE_OF_TOL)
-    best, least = BestPoint(solver.point, PATIENCE), math.inf
+    enough = tol * scale * (1.0 if exact else settings.float32_share_of_tol)
+    best, least = BestPoint(solver.point, settings.patience), math.inf
     with best.until_interrupted():
         for count in range(max_iter + 1):
             gap = solver.gap()
-            progress = gap < _PROGRESS * least
+            # Measured from the last progress, not the last gap: many small falls add up to one.
+            progress = gap < settings.progress * least
             least = gap if progress else least
             best.note(solver.point, gap, progress=progress)
             if on_iteration is not None and count > 0:
@@ -328,9 +345,12 @@ def _make_result(
 ) -> Solution:
     point, gap, value = best.point, best.gap, best.point.value
     norm_value = float(problem.norm.value(point.weights))
-    if point.scores.dtype != np.float64:  # scores kept up to date by steps have drifted
+    # Scores in single precision that steps kept up to date have drifted from ``X W + b``. The loss
+    # is computed again, and what it is larger by joins the gap, which is then true of the weights.
+    if point.scores.dtype != np.float64:
         value = problem.start(point.weights, point.intercept).value
         gap += max(0.0, value - point.value)
+    # Empty if the interrupt came before the first gap.
     history = best.history or [math.inf]
     return Solution(
         weights=point.weights,

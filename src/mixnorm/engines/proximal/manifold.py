@@ -19,15 +19,13 @@ from mixnorm.engines.proximal.descent import row_norms
 from mixnorm.engines.proximal.preconditioner import Preconditioner
 from mixnorm.engines.proximal.problem import NormProblem, Point, SecondOrder
 
-_MAX_PRODUCTS = 12  # by the Hessian, in one step
-_FORCING = 0.2  # part of the gradient that conjugate gradients may leave
-
 
 class SmoothPart:
     """Tangent space and derivatives of a sum of row norms at weights without zero rows."""
 
     def __init__(self, weights: np.ndarray, exponent: float) -> None:
         self._exponent = exponent
+        # Every row has a positive norm: the caller leaves rows of zeros out.
         norms = row_norms(weights, exponent)[:, None]
         if exponent == 2.0:
             self.gradient = weights / norms
@@ -35,17 +33,20 @@ class SmoothPart:
         elif exponent == 1.0:
             self.gradient = np.sign(weights)
         else:
+            # Exact comparison: the proximal map cuts the entries of a row to the same number, and
+            # ``retract`` puts later ones there too. Entries that are near it are free.
             self._tied = np.abs(weights) == norms
             self._signs = np.where(self._tied, np.sign(weights), 0.0).astype(weights.dtype)
             self._count = np.sum(self._tied, axis=1, keepdims=True).astype(weights.dtype)
             self.gradient = self._signs / self._count
 
     def tangent(self, step: np.ndarray) -> np.ndarray:
-        """Return the part of a step that stays on the manifold."""
+        """Return the part of a step that stays on the manifold, an orthogonal projection."""
         if self._exponent == 2.0:
             return step
         if self._exponent == 1.0:
             return np.asarray(step * np.abs(self.gradient))
+        # Tied entries move by the same amount, each along its sign.
         mean = np.sum(self._signs * step, axis=1, keepdims=True) / self._count
         return np.where(self._tied, self._signs * mean, step)
 
@@ -69,6 +70,8 @@ class SmoothPart:
             return weights
         if self._exponent == 1.0:
             return np.asarray(np.where(weights * self.gradient > 0.0, weights, 0.0))
+        # A straight step keeps the tied entries equal, but for rounding: they get the largest. If
+        # their common magnitude passed zero, the whole row becomes zero.
         shared = np.where(self._tied, self._signs * weights, -np.inf)
         level = np.maximum(np.max(shared, axis=1, keepdims=True), 0.0)
         return np.asarray(np.clip(weights, -level, level))
@@ -112,26 +115,36 @@ def newton_step(
     weights: np.ndarray,
     smooth: SmoothPart,
 ) -> Step:
-    """Return an inexact Newton step of the rows in ``block``, none of which is zero."""
+    """Return an inexact Newton step of the rows in ``block``, none of which is zero.
+
+    Conjugate gradients with preconditioner ``factor`` solve the Newton system, projected on the
+    tangent space (:eq:`manifold-newton`), until a part ``forcing`` of the gradient is left.
+    """
+    settings = problem.settings
     alpha = weights.dtype.type(problem.alpha)
     gradient = smooth.tangent(block.gradient(point.residual) + alpha * smooth.gradient)
-    # A gradient in a flat intercept is left to the line search.
+    # Without an intercept its gradient is zero, and so are all of its steps.
     bias = np.sum(point.residual, axis=0) * problem.fit_intercept
     hessian = SecondOrder(problem, point).product()
     left, left_bias = -gradient, -bias
     step = np.zeros_like(weights)
     step_bias = np.zeros_like(bias)
+    # Kept up to date with the step, which saves the line search a product with the data. The order
+    # is that of all scores; adding to the other order would take several times as long.
     scores = np.zeros(point.scores.shape, dtype=weights.dtype, order="F")
 
     def precondition(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        with np.errstate(over="ignore", invalid="ignore"):  # no step ends where it is not finite
+        # Overflow needs no warning: the loop below ends where numbers are not finite.
+        with np.errstate(over="ignore", invalid="ignore"):
             found, found_bias = factor.solve(a, b)
         return smooth.tangent(found), found_bias
 
     ahead, ahead_bias = precondition(left, left_bias)
+    # ``size`` is the squared residual in the norm of the preconditioner. The first product is
+    # always made; later ones only while more than ``forcing`` of the first residual is left.
     size = first = _inner(left, ahead, left_bias, ahead_bias)
-    products = 0
-    while products < _MAX_PRODUCTS and size > _FORCING**2 * first * (products > 0) and size > 0.0:
+    products, enough = 0, settings.forcing**2
+    while products < settings.max_products and size > enough * first * (products > 0) and size > 0:
         along = block.scores(ahead)
         along += ahead_bias
         bent = hessian(along)
@@ -141,6 +154,8 @@ def newton_step(
             change += alpha * extra
         change = smooth.tangent(change)
         change_bias = np.sum(bent, axis=0) * problem.fit_intercept
+        # The Hessian is positive semi-definite. A direction without curvature is due to a flat loss
+        # or to rounding, and a step along it would have no bound. ``not >`` also stops at NaN.
         curvature = _inner(ahead, change, ahead_bias, change_bias)
         if not curvature > 0.0 or not math.isfinite(size / curvature):
             break

@@ -20,23 +20,22 @@ from mixnorm.engines._core.stopping import BestPoint
 from mixnorm.engines.proximal.design import SharedDesign
 from mixnorm.engines.proximal.problem import NormProblem, Point, Solver
 
-LEAST_TOL = 1e-4  # relative gap that steps in single precision reach easily
-_MODERATE = 1e12  # magnitude whose square does not overflow in single precision
-_FEWEST_ENTRIES = 2**16  # entries of the data for which a copy pays
-# Iterations without progress, a fall of the gap by this factor, before double precision takes over.
-_PATIENCE_IN_SINGLE, _PROGRESS_IN_SINGLE = 6, 0.9
-UNBALANCED = 1e-5  # largest derivative in the intercept where a gap is computed
+# Magnitude whose square, summed over many rows, does not overflow in single precision (3e38).
+_MODERATE = 1e12
 
 
 def suits(problem: NormProblem, tol: float) -> bool:
     """Tell whether steps in single precision are likely to reach ``tol``."""
-    design, loss = problem.design, problem.loss
-    if tol < LEAST_TOL or problem.quadratic or not math.isfinite(loss.smoothness):
+    design, loss, settings = problem.design, problem.loss, problem.settings
+    # Least squares have one model for all iterations, which is solved to all digits.
+    if tol < settings.single_tol or problem.quadratic or not math.isfinite(loss.smoothness):
         return False
+    # Sparse products spend their time on indices, which a copy in single precision does not halve.
     if not isinstance(design, SharedDesign) or design.dtype != np.float64:
         return False
     matrix = design.matrix
-    if not isinstance(matrix, DenseMatrix) or matrix.shape[0] * matrix.shape[1] < _FEWEST_ENTRIES:
+    entries = matrix.shape[0] * matrix.shape[1]
+    if not isinstance(matrix, DenseMatrix) or entries < settings.single_entries:
         return False
     return matrix.largest() < _MODERATE
 
@@ -52,15 +51,17 @@ class DoublePrecisionProblem(Solver):
     def lift(self, rough: Point) -> tuple[Point, np.ndarray, np.ndarray]:
         """Compute a point in double precision; return it with dual point and gradient, rounded."""
         problem, weights = self.problem, rough.weights.astype(np.float64)
-        if problem.radius is not None:  # rounding may have put it outside of the ball
+        # Rounding may have put the point outside of the ball, where its gap would be no bound.
+        if problem.radius is not None:
             size = float(problem.norm.value(weights))
             weights *= problem.radius / size if size > problem.radius else 1.0
         point = problem.start(weights, rough.intercept.astype(np.float64))
         if problem.fit_intercept:
-            point = problem.best_intercept(point, UNBALANCED)
+            point = problem.best_intercept(point, problem.settings.unbalanced)
         self.point = point
         self.theta = problem.dual_point(point)
         self.gradient = problem.design.gradient(self.theta)
+        # The value stays in double precision: line searches compare it with others.
         rounded = Point(
             rough.weights,
             _single(point.intercept),
@@ -97,12 +98,17 @@ class MixedSolver(Solver):
             first = self._rough.start(_single(start.weights), _single(start.intercept))
         self._solver = build(self._rough, first, self._double)
         self.point = self._double.point
-        self._best = BestPoint(None, _PATIENCE_IN_SINGLE)
+        self._best = self._expect_progress()
+
+    def _expect_progress(self) -> BestPoint[None]:
+        """Return a new count of iterations without progress; the points are kept elsewhere."""
+        return BestPoint(None, self.problem.settings.single_patience)
 
     def pose(self, problem: NormProblem) -> None:
         """Continue with another ``alpha``, from the present point."""
         super().pose(problem)
-        self._best = BestPoint(None, _PATIENCE_IN_SINGLE)
+        self._best = self._expect_progress()
+        # Double precision stays for the rest of a path: smaller values of alpha are harder.
         if self._double is None:
             self._solver.pose(problem)
             return
@@ -116,7 +122,9 @@ class MixedSolver(Solver):
 
     def step(self, gap: float, tol: float) -> None:
         """Do one iteration, in double precision once single precision makes no progress."""
-        self._best.note(None, gap, progress=gap < _PROGRESS_IN_SINGLE * self._best.gap)
+        progress = gap < self.problem.settings.single_progress * self._best.gap
+        self._best.note(None, gap, progress=progress)
+        # Dropping the rounded problem frees its copy of the data.
         if self._double is not None and self._best.given_up:
             self._solver, self._double = self._build(self.problem, self._double.point, None), None
         self._solver.step(gap, tol)
@@ -135,7 +143,7 @@ def _round_problem(problem: NormProblem) -> NormProblem:
         design=SharedDesign(design.matrix.single(), design.n_outputs),
         target=_round_target(problem.target),
         weight=_single(problem.weight),
-        _memory={},
+        _memory={},  # the null model there is in double precision
     )
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 
 class LossMixture:
-    """A scalar loss per output, grouped so that outputs with equal losses are done together.
+    """A scalar loss per output; outputs with equal losses are computed together.
 
-    It has all that the proximal engine asks of a loss. Targets and weights have one column per
-    output.
+    It has all the methods that the proximal engine needs of a loss. Targets and weights have one
+    column per output.
 
     Examples
     --------
@@ -28,6 +28,7 @@ class LossMixture:
     is_binary = False
 
     def __init__(self, losses: Sequence[Any]) -> None:
+        # By representation, which has all parameters: losses need not be hashable.
         groups: dict[str, tuple[Any, list[int]]] = {}
         for output, loss in enumerate(losses):
             groups.setdefault(repr(loss), (loss, []))[1].append(output)
@@ -36,8 +37,12 @@ class LossMixture:
         self.constant_curvature = all(
             getattr(loss, "constant_curvature", False) for loss in different
         )
+        # The constants of a sum over outputs are those of its worst part. One loss with a kink
+        # makes the smoothness infinite, and the engine then smooths all of them.
         self.smoothness = max(float(loss.smoothness) for loss in different)
         self.lipschitz = max(float(loss.lipschitz) for loss in different)
+        # Each part evaluates its own columns only. Counting them as whole evaluations accounts for
+        # the copies of columns.
         self.effort = float(len(self.parts))
 
     def encode(self, y: np.ndarray, n_outputs: int, like: np.ndarray) -> list[Any]:
@@ -48,6 +53,7 @@ class LossMixture:
         self, scores: np.ndarray, target: list[Any], weight: np.ndarray
     ) -> tuple[float, np.ndarray]:
         """Return the sum of the losses and its derivative."""
+        # In Fortran order, as the residuals of single losses are: columns are written whole.
         total, residual = 0.0, np.empty_like(scores, order="F")
         for (loss, columns), own in zip(self.parts, target, strict=True):
             value, part = loss.value_and_residual(scores[:, columns], own, weight[:, columns])

@@ -17,6 +17,7 @@ import numpy as np
 from mixnorm.engines._core.corrective import Outcome
 from mixnorm.engines.sparse_kernels.lasso import LassoRefit
 from mixnorm.engines.sparse_kernels.refit import GradientSteps, GrowingModel, RidgeRefit
+from mixnorm.engines.sparse_kernels.settings import DEFAULT_SETTINGS, SparseKernelSettings
 from mixnorm.losses import SmoothLoss
 from mixnorm.models import KernelPath, Round
 
@@ -29,7 +30,7 @@ ALGORITHMS = ("gomp", "l1", "l2")
 STEPS = ("line", "unit")
 # Kernels up to this value count as at most one, since they have rounding errors.
 _AT_MOST_ONE = 1.0 + 1e-6
-# The root of the relative rounding error of a sum.
+# The root of the relative rounding error of a sum in double precision.
 _ROOT_OF_ERROR = 2e-8
 # Losses count as equal if they differ by less than this part of the loss of the empty model.
 _SAME_LOSS = 1e-6
@@ -51,8 +52,9 @@ def select(
     max_iter: int = 1000,
     start: KernelPath | None = None,
     on_round: Callable[[KernelPath], bool] | None = None,
+    settings: SparseKernelSettings = DEFAULT_SETTINGS,
 ) -> KernelPath:
-    r"""Choose kernels one at a time.
+    r"""Choose kernels one at a time, each by its functional gradient (:eq:`functional-gradient`).
 
     Parameters
     ----------
@@ -85,6 +87,8 @@ def select(
         A path to continue.
     on_round : callable, optional
         Called with the path so far after each round; returning True ends the run.
+    settings : SparseKernelSettings
+        Numbers that shape the refits.
 
     Returns
     -------
@@ -98,15 +102,17 @@ def select(
     model: GrowingModel
     if algorithm in ("gomp", "l1"):
         refit = RidgeRefit if algorithm == "gomp" else LassoRefit
-        model = refit(*given, alpha=alpha, tol=tol, max_iter=max_iter)
+        model = refit(*given, alpha=alpha, tol=tol, max_iter=max_iter, settings=settings)
     elif algorithm == "l2":
+        # With larger kernels a step of length one may raise the loss, without limit
+        # (:eq:`two-norms`).
         if step == "unit" and pool.largest() > _AT_MOST_ONE:
             raise ValueError(
                 f"a kernel is {pool.largest():.3g} between a row and itself, and steps of length "
                 "one (step='unit') need kernels of at most one. Normalise the bank "
                 "(normalize='unit'), or set step='line'."
             )
-        model = GradientSteps(*given, step=step)
+        model = GradientSteps(*given, step=step, settings=settings)
     else:
         raise ValueError(f"algorithm={algorithm!r} is not known; choose one of {list(ALGORITHMS)}.")
     if step not in STEPS:
@@ -154,6 +160,7 @@ class _Run:
         self.rounds = list(start.rounds)
         self._terms = start.terms
         self.model.load(list(last.support), start.blocks(len(start.rounds)), last.intercept)
+        # A path of other data would be continued to a model that is wrong everywhere.
         if not abs(self.model.value - last.loss) <= _SAME_LOSS * self._null[0]:
             raise ValueError(
                 f"the path to continue has loss {last.loss:.6g}, but {self.model.value:.6g} on "
@@ -164,18 +171,20 @@ class _Run:
         """Take rounds until all planned ones are done, or no kernel helps."""
         while True:
             began = time.perf_counter()
-            kernel, score = self._best()
-            if self._optimal(score) or kernel is None or not score > self._enough():
+            # The scan comes before the test of the number of rounds: its largest score also gives
+            # the duality gap of the last round.
+            kernel, score = self._find_best()
+            if self._close_gap(score) or kernel is None or not score > self._find_threshold():
                 self.exhausted = len(self.rounds) < self.n_rounds
                 return
             if len(self.rounds) >= self.n_rounds:
                 return
             outcome = self.model.add(kernel)
-            self._record(kernel, score, outcome, began)
+            self._record_round(kernel, score, outcome, began)
             if on_round is not None and on_round(self.path()):
                 return
 
-    def _enough(self) -> float:
+    def _find_threshold(self) -> float:
         """Return the score that the next kernel must exceed.
 
         Scores are roots of sums over residuals, with the root of their rounding error. Before the
@@ -188,14 +197,14 @@ class _Run:
         size = float(np.linalg.norm(sums)) * math.sqrt(max(self.pool.largest(), 0.0))
         return max(enough, _ROOT_OF_ERROR * size)
 
-    def _best(self) -> tuple[int | None, float]:
+    def _find_best(self) -> tuple[int | None, float]:
         """Return the best kernel and its score; None if there is no kernel to choose."""
         model = self.model
         done = len(self.rounds) >= self.n_rounds
         if done and not model.has_gap:  # no use for it
             return None, 0.0
         chosen = model.support
-        if model.repeats and len(chosen) >= self.n_kernels:
+        if model.repeats and len(chosen) >= self.n_kernels:  # further steps are among these
             scores = self.pool.scores(model.residual, model.rule, np.asarray(chosen))
             best = int(np.argmax(scores))
             return chosen[best], float(scores[best])
@@ -203,8 +212,12 @@ class _Run:
         found = self.pool.top(model.residual, model.rule, 1, taken)
         return found[0] if found else (None, 0.0)
 
-    def _optimal(self, score: float) -> bool:
-        """Set the duality gap of the last round from a scan; return whether it is small enough."""
+    def _close_gap(self, score: float) -> bool:
+        """Set the duality gap of the last round from a scan; return whether it is small enough.
+
+        The dual point must be feasible for all kernels (:eq:`lasso-dual`). ``score`` is the largest
+        of those not chosen, and the chosen ones are asked for theirs.
+        """
         model: Any = self.model
         if not model.has_gap or not self.rounds:
             return False
@@ -213,14 +226,17 @@ class _Run:
         self.rounds[-1] = replace(self.rounds[-1], gap=gap)
         return bool(gap <= model.tol * self._null[0])
 
-    def _record(self, kernel: int, score: float, outcome: Outcome, began: float) -> None:
+    def _record_round(self, kernel: int, score: float, outcome: Outcome, began: float) -> None:
         model = self.model
         terms, shares, add = model.terms()
+        # Terms of earlier rounds stay stored, so that the path has all models. The new model uses
+        # them only if it adds a term to the last one.
         earlier = np.zeros((len(shares), len(self._terms)))
         if add and self.rounds:
             before = self.rounds[-1].weights
             earlier[: len(before)] = before
         self._terms = np.concatenate([self._terms, terms])
+        # The objective can only rise by rounding, or because a refit did not converge.
         above = self.rounds[-1].objective if self.rounds else self._null[0]
         fell = model.objective <= above + _SAME_LOSS * self._null[0]
         self.rounds.append(

@@ -11,39 +11,31 @@ import numpy as np
 from scipy import linalg
 
 from mixnorm.engines._core.corrective import Outcome
-from mixnorm.engines.sparse_kernels.refit import (
-    EXACT,
-    NEWTON_STEPS,
-    GrowingModel,
-    norm,
-    table_of,
-)
+from mixnorm.engines.sparse_kernels.refit import GrowingModel, norm, table_of
+from mixnorm.engines.sparse_kernels.settings import DEFAULT_SETTINGS, SparseKernelSettings
 
 # Gradients must exceed the penalty by this factor, which covers rounding in single precision.
 _PENALTY_FACTOR = 1.0 + 3e-7
-# Second derivatives are raised to at least this part of the largest possible.
+# Second derivatives are raised to at least this part of the largest possible, since rows of which
+# the model is certain would leave the system of a Newton step singular.
 _LEAST_CURVATURE = 1e-6
 # Penalties below this part of the root of the loss are lost in rounding.
-_LEAST_PENALTY = 1e-20
-_MOST_SHORTER_STEPS = 5  # of shorter and shorter steps
-# Rounds of blocks after which a Newton step that fails is replaced by a shorter one.
-_PATIENT_ROUNDS = 20
-# The solver gives up if the gap does not fall to this part in so many rounds of blocks.
-_GAP_ROUNDS, _GAP_FALL = 100, 0.5
-_LEAST_STEP = 1e-14  # relative to the point; shorter steps are rounding
+_LEAST_RELATIVE_PENALTY = 1e-20
+# Steps that are shorter, relative to the point, are rounding.
+_LEAST_STEP = 1e-14
 
 
 @dataclass(eq=False)
 class _Part:
     """A chosen kernel: a factor of it, and the coefficients of its function.
 
-    The factor ``phi`` is another one times the orthogonal matrix ``turn``, so that products of its
-    columns under the weights of samples are diagonal, with ``values`` on the diagonal. ``pivots``
-    are rows at which the other factor is triangular, if there are such rows.
+    The factor ``phi`` is another one times the orthogonal matrix ``rotation``, so that products of
+    its columns under the weights of samples are diagonal, with ``values`` on the diagonal.
+    ``pivots`` are rows at which the other factor is triangular, if there are such rows.
     """
 
     phi: np.ndarray
-    turn: np.ndarray
+    rotation: np.ndarray
     pivots: np.ndarray | None
     values: np.ndarray
     coef: np.ndarray
@@ -61,14 +53,23 @@ class LassoRefit(GrowingModel):
     rule = "functional"
     has_gap = True
 
-    def __init__(self, *given: Any, alpha: float, tol: float, max_iter: int) -> None:
+    def __init__(
+        self,
+        *given: Any,
+        alpha: float,
+        tol: float,
+        max_iter: int,
+        settings: SparseKernelSettings = DEFAULT_SETTINGS,
+    ) -> None:
         super().__init__(*given)
+        self.settings = settings
         self.alpha, self.tol, self.max_iter = alpha, tol, max_iter
-        if alpha < _LEAST_PENALTY * math.sqrt(self.null_value):
+        if alpha < _LEAST_RELATIVE_PENALTY * math.sqrt(self.null_value):
             raise ValueError(
                 f"alpha={alpha:g} is so small beside the loss of a constant that rounding hides "
                 "it. Raise alpha, or set algorithm='l2', which has no penalty."
             )
+        #: The bound ``L`` of the second derivatives of the loss of a row, by its weight.
         self._bound = float(self.loss.smoothness)
         self._parts: list[_Part] = []
         self._cross = np.zeros((0, 0))  # products of the columns of all factors under the weights
@@ -84,10 +85,10 @@ class LassoRefit(GrowingModel):
 
     def add(self, kernel: int) -> Outcome:
         """Add a kernel, and solve."""
-        self._extend(kernel)
+        self._add_kernel(kernel)
         self.set_scores(self._free)
         outcome = self._solve()
-        self._settle()
+        self._store_terms()
         return outcome
 
     def terms(self) -> tuple[np.ndarray, np.ndarray, bool]:
@@ -97,9 +98,9 @@ class LassoRefit(GrowingModel):
     def load(self, support: list[int], blocks: list[np.ndarray], intercept: np.ndarray) -> None:
         """Continue from a model."""
         for kernel, block in zip(support, blocks, strict=True):
-            self._extend(kernel)
+            self._add_kernel(kernel)
             self._parts[-1].coef = self._parts[-1].phi.T @ block
-        self._free = self._sum_of(self._coefs)
+        self._free = self._score_coefs(self._coefs)
         self.set_scores(self._free)
 
     def dual_value(self, largest: float) -> float:
@@ -116,13 +117,16 @@ class LassoRefit(GrowingModel):
         """Return the largest score of the chosen kernels."""
         return max((norm(part.phi.T @ self.residual) for part in self._parts), default=0.0)
 
-    def _extend(self, kernel: int) -> None:
+    def _add_kernel(self, kernel: int) -> None:
         """Add a kernel with coefficients of zero."""
         self.support.append(kernel)
         raw, pivots = self.pool.factor(kernel)
-        values, turn = np.linalg.eigh(raw.T @ (self.weight[:, None] * raw))
-        phi, values = np.ascontiguousarray(raw @ turn), np.maximum(values, 0.0)
+        # Rotated, the block problem has a diagonal Hessian, and one unknown is left: the norm.
+        values, rotation = np.linalg.eigh(raw.T @ (self.weight[:, None] * raw))
+        phi, values = np.ascontiguousarray(raw @ rotation), np.maximum(values, 0.0)
         rank, old = phi.shape[1], len(self._cross)
+        # Kept products of columns make the system of a Newton step, while columns are fewer than
+        # rows.
         if old + rank <= len(phi):
             cross = np.zeros((old + rank, old + rank))
             cross[:old, :old] = self._cross
@@ -136,10 +140,15 @@ class LassoRefit(GrowingModel):
             self._cross = cross
         else:  # products of rows are fewer
             self._cross = np.zeros((old + rank, 0))
-        self._parts.append(_Part(phi, turn, pivots, values, np.zeros((rank, self.n_outputs))))
+        self._parts.append(_Part(phi, rotation, pivots, values, np.zeros((rank, self.n_outputs))))
 
-    def _settle(self) -> None:
-        """Set the scores of the terms: a multiple of the residual per kernel, or a table each."""
+    def _store_terms(self) -> None:
+        """Set the scores of the terms: a multiple of the residual per kernel, or a table each.
+
+        The multiples are those of :eq:`lasso-table`. They differ from the solution by its error
+        times the kernel over the penalty, and are taken only if that is little.
+        """
+        # The solver goes on from its own scores, so that the rounding of terms does not add up.
         self._free = self.scores
         sizes = np.asarray([norm(coef) for coef in self._coefs])
         with np.errstate(over="ignore", invalid="ignore"):
@@ -150,33 +159,34 @@ class LassoRefit(GrowingModel):
             ]
             pairs = zip(implied, self._coefs, strict=True)
             missing = max(norm(one - other) for one, other in pairs)
-        if missing <= EXACT * float(np.max(sizes, initial=0.0)):
+        if missing <= self.settings.exact_distance * float(np.max(sizes, initial=0.0)):
             coefs, self._tables, self._shares = implied, -self.residual[None], shares[:, None]
         else:
             coefs = self._coefs
             tables = [
-                table_of(part.phi @ part.turn.T, part.pivots, part.turn @ part.coef)
+                table_of(part.phi @ part.rotation.T, part.pivots, part.rotation @ part.coef)
                 for part in self._parts
             ]
             self._tables, self._shares = np.stack(tables), np.eye(len(self.support))
-        self.set_scores(self._sum_of(coefs))
+        self.set_scores(self._score_coefs(coefs))
         self.objective = self._compute_objective(coefs)
 
     def _solve(self) -> Outcome:
         """Go round the blocks until the duality gap on the chosen kernels is small."""
+        settings = self.settings
         gap, enough = math.inf, self.tol * self.null_value
         lowest, before = math.inf, math.inf
         for sweep in range(1, self.max_iter + 1):
             for part in self._parts:
                 self._solve_block(part)
-            self._take_newton_step(sweep > _PATIENT_ROUNDS)
-            self.set_scores(self._sum_of(self._coefs))  # without accumulated rounding
+            self._take_newton_step(sweep > settings.patient_rounds)
+            self.set_scores(self._score_coefs(self._coefs))  # without accumulated rounding
             gap = max(0.0, self._compute_objective(self._coefs) - self.dual_value(self.largest()))
             if gap <= enough:
                 return Outcome(sweep, gap, True)
             lowest = min(lowest, gap)
-            if sweep % _GAP_ROUNDS == 0:
-                if lowest > _GAP_FALL * before:  # with a tiny penalty it would hardly move
+            if sweep % settings.gap_rounds == 0:
+                if lowest > settings.gap_ratio * before:  # with a tiny penalty it would hardly move
                     break
                 before = lowest
         return Outcome(sweep, gap, False)
@@ -197,7 +207,7 @@ class LassoRefit(GrowingModel):
         """
         active = [part for part in self._parts if np.any(part.coef)]
         if len(active) < (2 if self.loss.constant_curvature else 1):
-            return  # a block alone has been solved
+            return  # a block alone has been solved exactly, if the bound is the loss
         sizes = np.asarray([norm(part.coef) for part in active])
         try:
             solve = self._factorize_curvature(active, self.alpha / sizes)
@@ -212,11 +222,15 @@ class LassoRefit(GrowingModel):
         solved = solve(np.hstack([-np.concatenate(slopes), linalg.block_diag(*units)]))
         step, *bases = np.split(solved, range(k, solved.shape[1], k), axis=1)
 
+        # Woodbury's formula: the solution without the norms' own curvature, plus multiples of those
+        # of their directions. One factorisation serves all right sides.
         def along(table: np.ndarray) -> np.ndarray:
             parts = zip(np.split(table, cuts), units, strict=True)
             return np.asarray([np.sum(part * unit) for part, unit in parts])
 
         inner = np.stack([along(basis) for basis in bases], axis=1)
+        # Symmetric but for rounding. Least squares, since two kernels that are alike make it
+        # singular.
         small = np.diag(sizes / self.alpha) - 0.5 * (inner + inner.T)
         shares = np.linalg.lstsq(small, along(step), rcond=None)[0]
         whole = step + sum(share * basis for share, basis in zip(shares, bases, strict=True))
@@ -227,10 +241,14 @@ class LassoRefit(GrowingModel):
     def _factorize_curvature(
         self, active: Sequence[_Part], extra: np.ndarray
     ) -> Callable[[np.ndarray], np.ndarray]:
-        """Return a solver for the curvature of some parts plus a multiple of the identity each."""
+        """Return a solver for the curvature of some parts plus a multiple of the identity each.
+
+        This is the ``P`` of :eq:`lasso-newton`, in as many unknowns as there are columns or rows,
+        whichever are fewer.
+        """
         design = np.concatenate([part.phi for part in active], axis=1)
         above = np.repeat(extra, [part.phi.shape[1] for part in active])
-        bends = self._bends()
+        bends = self._estimate_curvatures()
         if design.shape[1] <= design.shape[0]:
             if self.loss.constant_curvature and self._cross.shape[1]:
                 used = [np.full(part.phi.shape[1], np.any(part.coef)) for part in self._parts]
@@ -255,7 +273,7 @@ class LassoRefit(GrowingModel):
 
         return solve
 
-    def _bends(self) -> np.ndarray:
+    def _estimate_curvatures(self) -> np.ndarray:
         """Estimate the second derivatives of the loss in the scores, one for each sample."""
         if self.loss.constant_curvature:
             return self._bound * self.weight
@@ -267,7 +285,9 @@ class LassoRefit(GrowingModel):
         change = sum(part.phi @ step for part, step in zip(active, steps, strict=True))
         before, scores = self._compute_objective(self._coefs), self.scores
         old = [part.coef for part in active]
-        for length in 0.25 ** np.arange(_MOST_SHORTER_STEPS):
+        # A norm has a kink where a block is zero, and Newton's step may jump over it. So any fall
+        # of the objective is accepted, and none is fine too: the blocks go on.
+        for length in 0.25 ** np.arange(self.settings.shorter_steps):
             for part, coef, step in zip(active, old, steps, strict=True):
                 part.coef = coef + length * step
             self.set_scores(scores + length * change)
@@ -278,7 +298,7 @@ class LassoRefit(GrowingModel):
         self.set_scores(scores)
         return False
 
-    def _sum_of(self, coefs: list[np.ndarray]) -> np.ndarray:
+    def _score_coefs(self, coefs: list[np.ndarray]) -> np.ndarray:
         """Return the scores of some coefficients."""
         scores = np.broadcast_to(self.intercept, self.scores.shape).copy()
         for part, coef in zip(self._parts, coefs, strict=True):
@@ -286,14 +306,20 @@ class LassoRefit(GrowingModel):
         return scores
 
     def _solve_block(self, part: _Part) -> None:
+        """Minimise over one block, the others being fixed (:eq:`block-minimiser`)."""
         bends, old = self._bound * part.values, part.coef
         z = bends[:, None] * old - part.phi.T @ self.residual
-        part.coef = block_minimiser(z, bends, self.alpha)
+        part.coef = block_minimiser(z, bends, self.alpha, self.settings.newton_steps)
         if not np.array_equal(part.coef, old):
             self.set_scores(self.scores + part.phi @ (part.coef - old))
 
 
-def block_minimiser(z: np.ndarray, bends: np.ndarray, alpha: float) -> np.ndarray:
+def block_minimiser(
+    z: np.ndarray,
+    bends: np.ndarray,
+    alpha: float,
+    newton_steps: int = DEFAULT_SETTINGS.newton_steps,
+) -> np.ndarray:
     r"""Return the minimiser of a quadratic function plus a norm (:eq:`block-minimiser`).
 
     It minimises :math:`\frac12 \sum_i b_i \|c_i\|^2 - \langle z, c \rangle + \alpha \|c\|`, where
@@ -313,7 +339,7 @@ def block_minimiser(z: np.ndarray, bends: np.ndarray, alpha: float) -> np.ndarra
         return np.zeros_like(z)
     # 1 / sqrt(sum) is concave in rho: Newton's steps from zero stay below the root.
     rho = 0.0
-    for _ in range(NEWTON_STEPS):
+    for _ in range(newton_steps):
         below = rho * bends + alpha
         parts = squares / (below * below)
         total = float(np.sum(parts))

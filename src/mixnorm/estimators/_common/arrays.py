@@ -35,6 +35,7 @@ def check_within_reach(array: object, name: str) -> None:
     """Raise if validation would have to copy an array from another device."""
     if is_numpy(array) or dispatches() or not is_foreign(array):
         return
+    # Libraries name devices differently; a text with "cpu" in it means the memory of the host.
     device = device_of(array)
     kind = getattr(device, "type", getattr(device, "platform", device))  # of torch, of JAX
     if "cpu" not in str(kind).lower():
@@ -131,6 +132,8 @@ def unscale_path(path: Path, data: PreparedPool, unit: float) -> Path:
 
 def scale_path(path: Path, data: PreparedPool, like: Array, unit: float) -> Path:
     """Apply the scaling of columns in every round, and copy the path to the device of ``like``."""
+    # A fit that goes on from an earlier path needs weights for scaled columns, in the library of
+    # the data.
     dtype = like.dtype if is_foreign(like) else None  # NumPy mixes precisions itself
 
     def scale(step: Round) -> Round:

@@ -33,6 +33,8 @@ class DecisionFace(ClassifierMixin, FittedMixin):
 
         Before a fit this is the loss of the parameters, later that of the model.
         """
+        # Parameters may have been changed since the fit; the model keeps the loss that it was
+        # fitted with.
         loss = self._model_outputs.loss if self.__sklearn_is_fitted__() else self._loss()
         if not gives_probabilities(loss):
             raise AttributeError("The loss has no probabilities of classes.")

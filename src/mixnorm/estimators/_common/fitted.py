@@ -32,6 +32,7 @@ class _Libraries:
         """Whether any of them is another library than NumPy."""
         return self.X is not None or self.y is not None
 
+    # Other libraries may be missing where the pickle is read.
     def __reduce__(self) -> Any:
         return _Libraries, ()
 
@@ -81,6 +82,7 @@ class FittedMixin(CheckedParameters):
     def _scores(self, X: MatrixLike) -> Any:
         """Return the scores of new data."""
         model = self._get_model()
+        # A candidate of a search knows its scores: the rows are then those that it was scored on.
         return model.scores(X if isinstance(model, FixedScores) else self._check_new(X))
 
     def predict(self, X: MatrixLike) -> Any:
@@ -110,6 +112,7 @@ class FittedMixin(CheckedParameters):
 
     def _copy_with(self, model: Any) -> Self:
         """Return a copy with another model."""
+        # A shallow copy: models are frozen, so that two estimators may share one.
         copied = copy.copy(self)
         copied.model_ = model
         return copied
@@ -137,4 +140,5 @@ class ReportedMixin(FittedMixin):
     @property
     def n_iter_(self) -> int:
         """Number of iterations."""
+        # scikit-learn's checks ask for at least one iteration, also where the start is optimal.
         return max(1, self._get_report().iterations)

@@ -41,8 +41,10 @@ def row_folds(
 
     kept = None if weight is None else np.flatnonzero(weight > 0.0)
     given = isinstance(cv, Iterable) and not hasattr(cv, "split")
+    # A splitter that counts rows of no weight could make folds without any row that counts.
     if kept is not None and len(kept) < len(y) and not given:
         parts = (take_rows(X, kept), y[kept], None if groups is None else np.asarray(groups)[kept])
+        # Without weights the call below takes the other branch.
         inner = row_folds(cv, *parts, classifier=classifier)
         return [(kept[train], kept[test]) for train, test in inner]
     splitter = fold_splitter(cv, y, classifier=classifier)
@@ -112,6 +114,7 @@ def warn_of_sorted_rows(y: ArrayLike, tests: Iterable[np.ndarray]) -> None:
         held = np.zeros(len(targets), dtype=bool)
         held[rows] = True
         own, others = (part[~np.isnan(part)] for part in (targets[held], targets[~held]))
+        # A fold of few rows may be at one end of the others by chance.
         if min(len(own), len(others)) < _ROWS_TO_TELL_ORDER:
             continue
         vary = own.min() < own.max() and others.min() < others.max()

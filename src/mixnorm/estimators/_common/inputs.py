@@ -87,8 +87,8 @@ def weight_numbers(sample_weight: ArrayLike) -> np.ndarray:
         return np.asarray(to_numpy(sample_weight), dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(
-            f"sample_weight, a {type(sample_weight).__name__}, is no array of numbers; give one "
-            "number per row of X."
+            f"sample_weight, a {type(sample_weight).__name__}, is not an array of numbers; give "
+            "one number per row of X."
         ) from None
 
 
@@ -158,7 +158,7 @@ def check_one_kind_of_label(y: ArrayLike, name: str = "y") -> None:
         return
     values = _objects(y)
     if any(value is None for value in values):
-        raise ValueError(f"{name} contains None, which is no label; leave such rows out.")
+        raise ValueError(f"{name} contains None, which is not a label; leave such rows out.")
     if len({_kind(value) for value in values}) > 1:
         kinds = sorted({type(value).__name__ for value in values})
         raise TypeError(
@@ -250,6 +250,8 @@ def apply_class_weights(
             "have later ones; give a dictionary of weights, or call fit."
         )
     else:
+        # scikit-learn's n / (k n_c), with weights in place of counts. Classes without weight do not
+        # count.
         totals = np.bincount(labels, weight / (weight.max() or 1.0))  # whose sum stays finite
         factors = np.sum(totals) / (np.count_nonzero(totals) * np.where(totals, totals, 1.0))
     return weight * factors[labels]
@@ -265,7 +267,7 @@ def check_loss(loss: object, known: dict[str, type], *, classifier: bool) -> Any
         )
     if loss.is_classifier != classifier:
         kind = "classification" if classifier else "regression"
-        raise ValueError(f"loss={loss!r} is no {kind} loss; choose one of {sorted(known)}.")
+        raise ValueError(f"loss={loss!r} is not a {kind} loss; choose one of {sorted(known)}.")
     if not isinstance(loss, SmoothLoss):
         raise ValueError(
             f"loss={loss!r} is not smooth; the greedy engine needs a smooth loss, one with second "

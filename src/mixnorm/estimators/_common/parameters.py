@@ -82,6 +82,7 @@ class Kind:
         """Raise for a wrong value; the error also lists ``others``, which are allowed too."""
         if not self.fits(value):
             unknown = isinstance(value, str) and any(isinstance(other, str) for other in others)
+            # A text where texts such as "auto" are allowed is an unknown value, not a wrong type.
             error, words = ValueError if unknown else TypeError, self.noun
         elif not self.within(value):
             error, words = ValueError, self.limits
@@ -181,7 +182,7 @@ class Of(Kind):
     def check(self, name: str, value: object, others: tuple[Any, ...] = ()) -> None:
         """Raise unless the value is an object of the class."""
         if not isinstance(value, self.kind):
-            raise TypeError(f"{_describe(name, value)} is no {self.kind.__name__}; {self.why}.")
+            raise TypeError(f"{_describe(name, value)} is not a {self.kind.__name__}; {self.why}.")
 
 
 @dataclass(frozen=True)
@@ -204,6 +205,7 @@ class Or(Kind):
 
     def check(self, name: str, value: object, others: tuple[Any, ...] = ()) -> None:
         """Raise unless the value is of the kind or one of the others."""
+        # Types first: comparing an array with None or a text is no truth value.
         if not any(isinstance(value, type(other)) and value == other for other in self.others):
             self.kind.check(name, value, self.others)
 
@@ -238,6 +240,7 @@ def values_to_try(given: object, name: str, *, texts: bool = False) -> list[Any]
 
     With ``texts`` an entry may be a text, such as ``"auto"``.
     """
+    # NumPy's numbers become Python's, so that results print and compare as what the user wrote.
     kinds = (numbers.Real, str) if texts else numbers.Real
     if isinstance(given, kinds) and not isinstance(given, bool):
         return [given]

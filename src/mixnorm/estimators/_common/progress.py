@@ -19,10 +19,13 @@ _CALLBACK_STATE = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
 @contextmanager
 def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
     """Restore an estimator if the fit in this context fails, so that an earlier fit survives."""
+    # All attributes at once: a fit sets several, and half of a new fit beside half of an old one
+    # would be a model that nobody has fitted.
     state = vars(estimator)
     before = dict(state)
     try:
         yield
+    # Also an interrupt, which is no Exception.
     except BaseException:
         kept = {name: state[name] for name in _CALLBACK_STATE if name in state}
         state.clear()

@@ -55,6 +55,7 @@ def r2(y: ArrayLike, found: ArrayLike, sample_weight: ArrayLike | None = None) -
     value = math.nan
     if true.shape == found.shape and n_rows > 1 and weight.shape == (n_rows,) and np.any(weight):
         sizes = np.max(np.abs(true), axis=0)
+        # Powers of two, so that the division changes no digit.
         units = np.where(sizes > 0.0, np.ldexp(1.0, np.clip(np.frexp(sizes)[1], -1021, 1023)), 1.0)
         weight = weight / np.max(weight)  # only their shares matter
         with np.errstate(over="ignore"):  # cut in the next line
@@ -63,6 +64,8 @@ def r2(y: ArrayLike, found: ArrayLike, sample_weight: ArrayLike | None = None) -
         left = weight @ (true - found) ** 2
         whole = weight @ (true - np.average(true, axis=0, weights=weight)) ** 2
         varies = (np.ptp(true, axis=0) > 0.0) & (whole > 0.0)
+        # An output that does not vary has the score 1 if it is predicted exactly and 0 otherwise,
+        # as in scikit-learn.
         explained = 1.0 - left / np.where(varies, whole, 1.0)
         value = float(np.mean(np.where(varies, explained, left == 0.0)))
     if math.isfinite(value):

@@ -89,6 +89,7 @@ class RowProblem(ABC):
 
     def score(self, candidate: Candidate) -> float:
         """Return the accuracy or R²; NaN if the held-out rows are too few for it."""
+        # The scores are known; a scorer of scikit-learn would compute them again.
         found = to_numpy(candidate.model.outputs.labels(candidate.scores))
         y = to_numpy(self.y)[candidate.rows]
         weight = np.ones(len(y)) if self.weight is None else self.weight[candidate.rows]
@@ -101,6 +102,8 @@ class RowProblem(ABC):
     def held_out_data(self, candidate: Candidate) -> tuple[Any, Any]:
         """Return ``X`` and ``y`` of the held-out rows."""
         rows = candidate.rows
+        # All candidates of a fold have the very same array of rows, so that identity tells them
+        # apart.
         if self._last[0] is not rows:
             self._last = rows, take_rows(self.X, rows), take_rows(self.y, rows)
         return self._last[1:]
@@ -115,6 +118,7 @@ class RowProblem(ABC):
 
     def make_estimator(self, candidate: Candidate) -> Any:
         """Return an estimator with the model of a candidate."""
+        # A scorer calls ``predict``, which reads the model: nothing is fitted.
         estimator = copy.copy(self.estimator)
         estimator.model_ = candidate.model
         return estimator
@@ -202,6 +206,7 @@ class SearchedMixin(SearchParameters, FittedMixin):
         groups, metadata = self._route_metadata(sample_weight, groups, params)
         with all_or_nothing(self):
             problem = self._search_problem(X, y, sample_weight)
+            # Folds, scorer and metadata are checked before the first fit, which may take hours.
             splits = problem.splits(self.cv, groups)
             scorer = self._scorer()
             score = problem.score
@@ -231,6 +236,7 @@ class SearchedMixin(SearchParameters, FittedMixin):
         It has the number of columns of this estimator; the rows of a search have no names.
         """
         own: dict[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
+        # The search has parameters of its own, which the learner does not take.
         known = learner().get_params(deep=False)
         plain = learner(**{name: own[name] for name in known if name in own} | params)
         plain.n_features_in_ = getattr(self, "n_features_in_", None)

@@ -47,6 +47,7 @@ class ColumnSelectorMixin(FittedMixin, OneToOneFeatureMixin, TransformerMixin):
     @property
     def selected_names_(self) -> list[str]:
         """Names of the chosen columns, as in ``selected_``; ``x0, x1, ...`` if ``X`` has none."""
+        # scikit-learn's names of all columns, of which the model has some.
         names = super().get_feature_names_out()
         return [str(names[column]) for column in to_numpy(self.selected_)]
 
@@ -61,6 +62,7 @@ class ColumnSelectorMixin(FittedMixin, OneToOneFeatureMixin, TransformerMixin):
         loss in the rounds that use the column.
         """
         found = self._importances()
+        # Divided twice: by the largest, and then by the sum.
         found = found / (np.max(found, initial=0.0) or 1.0)  # so that no sum overflows
         return self._follow_fit(found / (np.sum(found) or 1.0))
 
@@ -132,6 +134,7 @@ class ColumnSelectorMixin(FittedMixin, OneToOneFeatureMixin, TransformerMixin):
                 "transform returns."
             )
         xp, places = namespace(X), np.full(self.n_features_in_, len(support))
+        # Columns that were not chosen take the last one, which is zero.
         places[support] = np.arange(len(support))
         nothing = xp.zeros((X.shape[0], 1), dtype=X.dtype, device=device_of(X))
         return xp.take(xp.concat([X, nothing], axis=1), follow(places, X), axis=1)

@@ -62,6 +62,7 @@ class StagedMixin(FittedMixin):
     def _truncate(self, size: Any, parameter: str, what: str = "features") -> Self:
         """Return a copy with a smaller model, and with its size as the parameter."""
         model = self._get_model()
+        # Nothing is fitted: the path has the model of every size.
         smaller = self._copy_with(model.truncate(check_size(size, model.size, what, parameter)))
         if getattr(self, "search_", None) is None:  # in a search it is the largest size to try
             setattr(smaller, parameter, int(size))

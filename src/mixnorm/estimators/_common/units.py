@@ -36,6 +36,7 @@ class Frame:
             return loss
         given = float(getattr(loss, parameter))
         # No residual is larger than 1e100 units.
+        # A width such as Huber's delta is in the units of the targets.
         scaled = given / self.unit if given < 1e100 * self.unit else 1e100
         if degree_of(loss) == 2 and scaled < float(np.finfo(np.float64).eps) and given > 0.0:
             raise ValueError(
@@ -62,6 +63,7 @@ def target_frame(
     >>> target_frame([Squared()], y, weight, fit_intercept=True, dtype=np.float64)
     Frame(centre=array([3.]), unit=2.0, degree=2)
     """
+    # Targets of weight zero may hold anything, also NaN.
     counts = np.broadcast_to(weight.reshape(len(y), -1) > 0.0, y.shape)
     numbers = np.asarray([not loss.is_binary for loss in losses])
     sizes = np.max(np.where(counts & numbers, np.abs(y), 0.0), axis=0, initial=0.0)
@@ -72,6 +74,7 @@ def target_frame(
         means = np.sum(weight.reshape(len(y), -1) * np.where(counts, y, 0.0), axis=0)
         centre[shifted] = means[shifted]
     degrees = {degree_of(loss) for loss in losses}
+    # Losses with different powers have no common unit: a factor would change their proportion.
     degree = degrees.pop() if len(degrees) == 1 else None
     if degree is None:
         size = float(np.max(sizes, initial=0.0))
@@ -131,6 +134,7 @@ def check_sizes(sizes: np.ndarray, dtype: str) -> None:
 
 def check_alike(spread: np.ndarray, sizes: np.ndarray) -> None:
     """Raise if the loss of one output is negligible beside that of another."""
+    # A column that varies by rounding alone counts as constant.
     varies = np.flatnonzero(spread > 64.0 * np.finfo(np.float64).eps * sizes)
     if len(varies) == 0:
         return

@@ -87,6 +87,7 @@ class KernelTraining:
 
     def tail_sums(self, tail: int) -> np.ndarray:
         """Return the tail sums of the kernels, which are computed once."""
+        # A search asks for the same tail with every penalty; each costs products with all matrices.
         if tail not in self._tail_sums:
             self._tail_sums[tail] = self.grams.tail_sums(tail, self.weight)
         return self._tail_sums[tail]
@@ -115,6 +116,8 @@ class KernelTraining:
         coefs: np.ndarray | None = None,
     ) -> KernelModel:
         """Return the model that keeps the rows in the mask ``used``, or the weights of features."""
+        # A model keeps only what predictions need: with matrices the rows that have dual variables,
+        # with factors one weight for each column, whatever the number of rows.
         dual_coef, bank, features = np.ascontiguousarray(duals[used]), self.bank, None
         if bank is not None and self.grams.factors is None:
             bank = bank.take(np.flatnonzero(used))
@@ -136,6 +139,7 @@ class KernelTraining:
     def _features(self, weights: np.ndarray, dual_coef: np.ndarray, used: np.ndarray) -> np.ndarray:
         """Return the weights of the features of all kernels with positive weight, joined."""
         factors = self.grams.factors
+        # w_m = mu_m theta_m of :eq:`kernel-scores`, with theta_m = Phi_m' A.
         blocks = [
             weights[m] * (np.asarray(factors[m][used], dtype=np.float64).T @ dual_coef)
             for m in np.flatnonzero(weights > 0.0)
@@ -203,6 +207,8 @@ class KernelEstimator(KernelInputsMixin, FittedMixin, CallbackSupportMixin, Base
 
     def _check_given_kernels(self, X: MatrixLike | KernelStack, kept: np.ndarray) -> KernelStack:
         """Check given kernel matrices, and return those between the rows ``kept``."""
+        # Checked before rows are taken, so that an error names the row and column that the user
+        # gave.
         stack = KernelStack(X)
         stack.check()
         self.n_features_in_ = stack.n_samples
@@ -270,6 +276,7 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
 
         Only rows of positive weight are used.
         """
+        # Rows of weight zero must not count in relative widths, traces or tail sums either.
         kept = np.flatnonzero(weight > 0.0)
         if self._precomputed:
             return None, self._check_given_kernels(X, kept)
@@ -278,6 +285,8 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
 
     def _fit_bank(self, bank: KernelBank, X: Array, weight: np.ndarray) -> tuple[Any, Any]:
         """Return the fitted bank and the kernels of the rows, within the memory of the bank."""
+        # The machine needs memory beside the matrices; the bank turns to factors if both do not
+        # fit.
         beside = multikernel.estimate_workspace_bytes(X.shape[0], bank.dtype, self._squares)
         fitted, grams, message = bank.fit_within(X, beside, weight)
         if message is not None:
@@ -308,6 +317,8 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
         """Run the engine, and set the model and the report."""
         found, facts = self._solve(training, self._find_start(training), progress)
         self._report(found, training.grams.dtype)
+        # The engine minimises the objective times a constant (:eq:`blocks-problem`), and reports in
+        # its units.
         unit = self._objective_unit(training)
         in_units = replace(found, objective=found.objective / unit, gap=found.gap / unit)
         self._resume: Any = KernelStart(found.weights, found.duals, float(self.C))
@@ -321,6 +332,8 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
         progress: FitTask | None = None,
     ) -> tuple[multikernel.KernelSolution, dict[str, Any]]:
         """Return the solution of the engine, and facts of the penalty for the report."""
+        # The weight of a row multiplies C: its dual variables may be that much larger
+        # (:eq:`feasible-rows`).
         with np.errstate(over="ignore"):  # the engine raises for factors that are too large
             caps = float(self.C) * training.weight
             target = self._build_target(training.y, caps, training.outputs)
@@ -343,11 +356,13 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
             return None
         weights, duals = last.weights, last.duals
         shape = (len(training.rows), training.outputs.n_outputs)
+        # Rows are compared by their number alone: from other rows the fit takes longer, and is as
+        # correct.
         if len(weights) != training.n_kernels or duals.shape != shape:
             raise ValueError(
                 f"warm_start=True starts from {len(weights)} kernels and {duals.shape[0]} samples "
                 f"of {duals.shape[1]} outputs, but there are {training.n_kernels} and {shape[0]} "
-                f"of {shape[1]}. Set warm_start=False to start anew."
+                f"of {shape[1]}. Set warm_start=False to start over."
             )
         # Dual variables stay feasible if C grows, and are shrunk if it falls.
         return weights, duals * min(1.0, float(self.C) / last.cost)
@@ -372,10 +387,13 @@ class WeightedKernelLearner(ReportedMixin, KernelEstimator):
 
     def _build_model(self, found: multikernel.KernelSolution, training: KernelTraining) -> Any:
         """Return the model of a solution."""
+        # Rows without dual variables have no part in :eq:`kernel-scores`.
         weights, used = found.weights, np.any(found.duals != 0.0, axis=1)
+        # A kernel that is zero between every row and itself is zero everywhere.
         there = np.max(training.diagonals, axis=1) > 0.0
         if not np.any(used) or not np.any(weights[there]):
             warn_no_kernel(zero=bool(np.any(weights) and not np.any(there)))
+            # A model must have a row; its coefficients are zero.
             used = np.arange(len(used)) == 0
         coefs = found.coefs if np.any(weights > 0.0) else None
         return training.model(weights, found.duals, used, coefs)

@@ -42,7 +42,7 @@ class UFOMKLClassifier(BlockParameters, BlockPenaltyClassifier):
         + \tfrac1n \sum_i \max_y \bigl(1[y \ne y_i] - f_{y_i}(x_i) + f_y(x_i)\bigr)
 
     where a block :math:`w_m` holds the weights of one kernel for all classes,
-    :math:`\lambda = 1 / (n C)` and :math:`1/p + 1/q = 1`.
+    :math:`\lambda = 1 / (n C)` and :math:`1/p + 1/q = 1` (:eq:`blocks-problem`).
 
     Parameters
     ----------
@@ -106,6 +106,7 @@ class UFOMKLClassifier(BlockParameters, BlockPenaltyClassifier):
     beta: Beta = 1e-3
 
     def _compute_block_costs(self, training: KernelTraining) -> tuple[np.ndarray, dict[str, Any]]:
+        # b_m of :eq:`blocks-problem`, the same for all kernels.
         return float(self.beta) * np.ones(training.n_kernels), {}
 
 
@@ -121,8 +122,9 @@ class SMSDMKLClassifier(TailSumsMixin, BlockParameters, BlockPenaltyClassifier):
         + \tfrac1n \sum_i \max_y \bigl(1[y \ne y_i] - f_{y_i}(x_i) + f_y(x_i)\bigr)
 
     where a block :math:`w_m` holds the weights of one kernel for all classes,
-    :math:`r_m = \frac1n \sum_{j > \zeta} \lambda_j(K_m)` is its tail sum of eigenvalues,
-    :math:`\lambda = 1 / (n C)` and :math:`1/p + 1/q = 1`.
+    :math:`r_m = \frac1n \sum_{j > \zeta} \lambda_j(K_m)` is its tail sum of eigenvalues
+    (:eq:`tail-sum`), :math:`\lambda = 1 / (n C)` and :math:`1/p + 1/q = 1`
+    (:eq:`blocks-problem`).
 
     Parameters
     ----------
@@ -196,5 +198,6 @@ class SMSDMKLClassifier(TailSumsMixin, BlockParameters, BlockPenaltyClassifier):
     tail: Tail = 8
 
     def _compute_block_costs(self, training: KernelTraining) -> tuple[np.ndarray, dict[str, Any]]:
+        # b_m = beta r_m (:eq:`tail-sum`): a kernel that tells all rows apart costs most.
         sums = np.asarray(training.tail_sums(int(self.tail)), dtype=np.float64)
         return float(self.beta) * sums, {"tail_sums": sums}

@@ -49,6 +49,8 @@ def encode_labels(
     check_one_kind_of_label(y)
     y = column_or_1d(y, warn=True)
     check_classification_targets(y)
+    # All labels are kept, also those whose rows have no weight, so that ``classes_`` is that of
+    # ``y``.
     classes, labels = np.unique(y, return_inverse=True)
     weight = apply_class_weights(estimator.class_weight, y, weight)
     present = classes[np.unique(labels[weight > 0.0])]

@@ -32,17 +32,21 @@ class GreedyRegressor(KernelRegressionFace, GreedyKernelLearner):
         table, single = check_target_table(y)
         previous = self._find_previous()
         if previous is None:
+            # Targets in units of their own deviations: tolerances and penalties then mean the same
+            # for targets of any size.
             kept = weight > 0.0
             unit = unit_of(table[kept] - compute_target_centre(table[kept], weight[kept]))
         else:  # a path keeps its unit
             unit = previous.outputs.unit
         largest = float(np.max(np.abs(table)))
+        # Squares of the targets must be floats with room for a sum.
         if not largest / unit < 1e152:
             raise ValueError(
                 f"y has the size {largest:.3g}, and its deviations have the unit {unit:.3g}; the "
                 "square of their ratio is too large for a float. Divide y by a power of ten, or "
                 "subtract its mean."
             )
+        # No centre: the intercept of the path, which the engine fits, has it.
         outputs = NumberOutputs(single, unit, np.zeros(table.shape[1]), self._loss())
         return table / unit, weight, outputs
 
@@ -78,11 +82,13 @@ class GreedyClassifier(ClassifierFace, GreedyKernelLearner):
         if not np.array_equal(known, classes):
             raise ValueError(
                 "warm_start=True continues a path, but y has other classes than the last fit: "
-                f"{classes!r} instead of {known!r}. Set warm_start=False to start anew."
+                f"{classes!r} instead of {known!r}. Set warm_start=False to start over."
             )
+        # A copy, because the model must not change with the parameter.
         loss = copy.deepcopy(self._loss())
         if loss.is_classifier:
             return labels, weight, ClassOutputs(classes, loss)
+        # Squared errors of one column of zeros and ones per class.
         return np.eye(len(classes))[labels], weight, ClassOutputs(classes)
 
     def _targets_of(self, y: ArrayLike) -> np.ndarray:
@@ -105,9 +111,9 @@ class GreedyMKLRegressor(GreedyKernelParameters, GreedyRegressor):
     r"""Regressor that chooses a few kernels out of thousands, shared by all outputs.
 
     Kernels are chosen one at a time by the size of their part of the functional gradient
-    :math:`\nabla_j = \sum_i G_i k_j(x_i, \cdot)`, where :math:`G = \frac1n (f - y)`, and the model
-    :math:`f = b + \sum_j f_j` is corrected after each choice. One run gives the models of all
-    sizes.
+    :math:`\nabla_j = \sum_i G_i k_j(x_i, \cdot)` (:eq:`functional-gradient`), where
+    :math:`G = \frac1n (f - y)`, and the model :math:`f = b + \sum_j f_j` is corrected after each
+    choice. One run gives the models of all sizes.
 
     Parameters
     ----------
@@ -217,9 +223,9 @@ class GreedyMKLClassifier(GreedyKernelParameters, GreedyClassifier):
     r"""Classifier that chooses a few kernels out of thousands, shared by all classes.
 
     Kernels are chosen one at a time by the size of their part of the functional gradient
-    :math:`\nabla_j = \sum_i G_i k_j(x_i, \cdot)`, where :math:`G` is the gradient of the mean loss
-    in the scores of the training rows, and the model is corrected after each choice. One run gives
-    the models of all sizes.
+    :math:`\nabla_j = \sum_i G_i k_j(x_i, \cdot)` (:eq:`functional-gradient`), where :math:`G` is
+    the gradient of the mean loss in the scores of the training rows, and the model is corrected
+    after each choice. One run gives the models of all sizes.
 
     Parameters
     ----------

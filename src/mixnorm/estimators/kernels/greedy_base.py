@@ -73,7 +73,10 @@ class ScannedTraining(KernelTraining):
         """Return the model of a path, with the kernels that prediction needs, in float64."""
         bank = self.bank
         if bank is not None:
+            # A model without kernels keeps the first one, because a bank cannot be empty.
             which = list(path.rounds[-1].support) if path.rounds else [0]
+            # Predictions of the few chosen kernels cost little in double precision, and are then
+            # the same one by one as in batches.
             bank = replace(bank.only(which), precision="float64")
         return KernelPathModel(
             self.rows, bank, self.names, self.raw_rows, self.inputs, self.outputs, path
@@ -111,6 +114,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
                 "there are; all of these may be chosen.",
                 FewerFeaturesWarning,
             )
+        # A continued path shows only the rounds that are left.
         left = self._count_left(training, start)
         progress = FitTask.of_fit(self, X, y, sample_weight, left)
         self._learn(training, progress, start)
@@ -122,7 +126,10 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         """Return the rows that count, with their kernels, and weights that sum to one."""
         weight = prepare_weights(sample_weight, X.shape[0])
         targets, weight, outputs = self._encode_targets(y, weight)
+        # A system has the inverse weight on its diagonal (:eq:`gomp-system`), which must not
+        # overflow.
         rows = np.flatnonzero(weight > _LEAST_ROW_WEIGHT * np.max(weight))
+        # Summed to one, so that ``alpha`` does not depend on the size of the weights.
         weight = weight[rows] / np.sum(weight[rows])
         bank, grams, rank = self._compute_kernels(X, rows, weight)
         inputs = Inputs.of(self)
@@ -131,6 +138,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         )
 
     def _adapt_to_fold(self, training: KernelTraining) -> KernelTraining:
+        # The weights of the fold's rows sum to less than one.
         return replace(training, weight=training.weight / np.sum(training.weight))
 
     def _learn(
@@ -152,6 +160,8 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
     ) -> KernelPath:
         """Return the path of the engine."""
         loss, n_outputs = self._loss(), training.outputs.n_outputs
+        # The targets are divided by a unit. The loss and a squared norm have its square, and alpha
+        # stays; a norm has the unit itself (:eq:`sparse-lasso`).
         unit = training.outputs.unit if self.algorithm == "l1" else 1.0
         return sparse_kernels.select(
             training.pool(),
@@ -207,7 +217,10 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
         names = getattr(self, "feature_names_in_", None)
         if self.bank is None and names is not None:
             bank = replace(bank, names=_name_kernels(bank, names))
+        # 67 million entries are half a gigabyte in float64.
         small = bank.n_kernels * bank.n_samples**2 <= _MOST_STORED_ENTRIES
+        # Stand-ins pay if the matrices would not fit, or would take longer to read than the
+        # stand-ins.
         exact = self.scan == "exact" or (self.scan == "auto" and small)
         if exact or bank.factors is not None:
             return bank, bank.grams(partly=False), 0
@@ -223,17 +236,18 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
             raise ValueError(
                 f"warm_start=True continues a path on {len(known)} kernels and "
                 f"{shape[0]} samples of {shape[1]} outputs, but there are {len(names)} kernels, or "
-                f"others, and {here[0]} samples of {here[1]}. Set warm_start=False to start anew."
+                f"others, and {here[0]} samples of {here[1]}. Set warm_start=False to start over."
             )
+        # The tables of the path have a row for each training row, whose order counts.
         if not np.array_equal(previous.support, training.rows):
             raise ValueError(
                 "warm_start=True continues a path, but other rows have weight now. Set "
-                "warm_start=False to start anew."
+                "warm_start=False to start over."
             )
         if getattr(self, "_resume", None) != self._settings():
             raise ValueError(
                 "warm_start=True continues a path, but algorithm, alpha or loss has changed since. "
-                "Set warm_start=False to start anew."
+                "Set warm_start=False to start over."
             )
 
     def _settings(self) -> tuple[str, float, str]:
@@ -320,6 +334,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
                 f"X has kernels of shape {rows.shape} for {len(target)} targets; rates need those "
                 "between all pairs of the rows."
             )
+        # The scores after each round, from which the losses along the path follow.
         sums, _ = model.sums(rows, range(model.size + 1))
         found = [each * model.outputs.unit - target for each in sums]
         losses = np.asarray([0.5 * np.sum(left * left) / len(target) for left in found])
@@ -329,6 +344,7 @@ class GreedyKernelLearner(StagedMixin, KernelEstimator):
             here = model.bank.replace_rows(rows)
             matrices = [here.gram(place) for place in range(here.n_kernels)]
         wide = [np.asarray(matrix, dtype=np.float64) for matrix in matrices]
+        # The intercept's residual is what the kernels have to explain.
         return measure_rates([exact_factor(matrix) for matrix in wide], -found[0], losses)
 
     def _targets_of(self, y: ArrayLike) -> np.ndarray:

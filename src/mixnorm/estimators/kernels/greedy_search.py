@@ -54,6 +54,7 @@ class KernelPathProblem(KernelProblem):
         self, part: ScannedTraining, train: np.ndarray, test: np.ndarray, number: int
     ) -> Iterator[Candidate]:
         alpha = self.alphas[number]
+        # One path has the models of all sizes, so a chain costs one fit.
         path = self.learner({"alpha": alpha})._find_path(part)
         if path.interrupted:  # a shorter path would bias the choice
             raise KeyboardInterrupt

@@ -94,6 +94,7 @@ class KernelInputsMixin(CheckedParameters):
     def _validate(self, X: MatrixLike | KernelStack) -> Any:
         """Return training rows as the bank takes them, or their kernels."""
         if self._precomputed:
+            # Kernel matrices have no columns with names; those of an earlier fit would be wrong.
             if hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_
             return KernelStack(X)
@@ -113,6 +114,8 @@ class KernelInputsMixin(CheckedParameters):
     def _validate_rows(self, X: MatrixLike, raw: bool, reset: bool) -> Any:
         if raw:
             X = as_rows(X)
+            # Only names and the number of columns are noted: the bank's transformers take texts and
+            # dates.
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
         dtypes = [np.float64, np.float32]
@@ -142,6 +145,7 @@ def as_rows(X: MatrixLike) -> Any:
     """Return a table that goes to a bank unchecked, and from which rows can be taken."""
     rows = _ensure_shape(X)
     if is_sparse(rows):
+        # Other sparse formats have no rows to take.
         rows = rows.tocsr()
     if rows.shape[0] == 0:
         raise ValueError("X has no rows; give at least one.")
@@ -150,6 +154,7 @@ def as_rows(X: MatrixLike) -> Any:
 
 def take_rows(X: Array, rows: np.ndarray) -> Any:
     """Return some rows of a table, in increasing order; the table itself if these are all rows."""
+    # The table itself, without a copy; ``iloc`` takes rows of a data frame by position.
     return X if len(rows) == X.shape[0] else getattr(X, "iloc", X)[rows]
 
 
@@ -169,6 +174,7 @@ def _ensure_shape(table: object) -> Any:
 def prepare_weights(sample_weight: ArrayLike | None, n_samples: int) -> np.ndarray:
     """Return checked weights, with their size; ones by default."""
     weight = row_weights(sample_weight, n_samples)
+    # Weights whose sum overflows become shares of the largest float.
     shares = check_weights(weight, n_samples, np.float64)
     with np.errstate(over="ignore"):
         huge = not np.isfinite(np.sum(weight))

@@ -26,7 +26,7 @@ class MKLClassifier(MachineParameters, KernelClassifier):
         \min_{w,\ \mu \ge 0,\ \|\mu\|_p \le 1} \tfrac12 \sum_m \frac{\|w_m\|^2}{\mu_m}
         + C \sum_i \max_y \bigl(1[y \ne y_i] - f_{y_i}(x_i) + f_y(x_i)\bigr)
 
-    where :math:`f = \sum_m \langle w_m, \phi_m \rangle`.
+    where :math:`f = \sum_m \langle w_m, \phi_m \rangle` (:eq:`weights-problem`).
 
     Parameters
     ----------
@@ -124,8 +124,8 @@ class ConvMKLClassifier(TailSumsMixin, MKLClassifier):
 
     The tail sum :math:`r_m = \frac1n \sum_{j > \zeta} \lambda_j(K_m)` of eigenvalues bounds the
     local Rademacher complexity of a kernel's ball. The problem is that of
-    :class:`MKLClassifier` with the constraint :math:`\|(r_m \mu_m)_m\|_p \le 1`: the same as to
-    divide every kernel by its tail sum.
+    :class:`MKLClassifier` with the constraint :math:`\|(r_m \mu_m)_m\|_p \le 1`, which is the same
+    as dividing every kernel by its tail sum.
 
     Parameters
     ----------
@@ -194,7 +194,10 @@ class ConvMKLClassifier(TailSumsMixin, MKLClassifier):
     floor: Floor = 0.01
 
     def _build_penalty(self, training: KernelTraining) -> tuple[KernelPenalty, dict[str, Any]]:
+        # The mean diagonal under the weights, as the tail sums count rows.
         traces = np.average(training.diagonals, axis=1, weights=training.weight)
+        # Below the floor a tail is mostly rounding, and dividing by it would give the kernel all
+        # weight.
         sums = np.maximum(training.tail_sums(int(self.tail)), float(self.floor) * traces)
         if not np.all(sums > 0.0):
             nothing = int(np.argmin(sums))
@@ -202,5 +205,7 @@ class ConvMKLClassifier(TailSumsMixin, MKLClassifier):
                 f"Kernel {nothing} of bank (or of X, if that holds kernels) is zero between all "
                 "rows and themselves, and cannot be divided by its tail sum; leave it out."
             )
+        # Divided by their geometric mean, so that dividing kernels by them does not change the size
+        # of a sum of kernels, and C keeps its meaning.
         units = sums / math.exp(np.mean(np.log(sums)))
         return KernelPenalty.of_weights(float(self.p), units), {"tail_sums": sums}

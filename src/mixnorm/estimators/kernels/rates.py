@@ -77,6 +77,8 @@ def measure_rates(factors: list[np.ndarray], target: np.ndarray, losses: np.ndar
         Half the mean squared error, before the first round and after each.
     """
     geometry = kernel_geometry(factors)
+    # An orthonormal basis of all that the chosen kernels can express on these rows; what is left of
+    # the targets outside of it no model of them can reach.
     vectors, values, _ = np.linalg.svd(np.concatenate(factors, axis=1), full_matrices=False)
     span = vectors[:, values > 1e-10 * max(float(values[0]), np.finfo(np.float64).tiny)]
     left = target - span @ (span.T @ target)
@@ -86,6 +88,7 @@ def measure_rates(factors: list[np.ndarray], target: np.ndarray, losses: np.ndar
 
 def _fit_slope(excess: np.ndarray) -> float:
     """Return the factor by which numbers fall from one to the next, on the average."""
+    # A geometric rate is a straight line in the logarithm, until rounding bends it.
     rounds = np.flatnonzero(excess > _ROUNDING_OF_EXCESS * excess[0])
     if len(rounds) < 2:
         return 0.0

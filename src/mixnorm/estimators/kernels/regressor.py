@@ -58,17 +58,21 @@ class KernelRegressor(KernelRegressionFace, WeightedKernelLearner):
         table, single = check_target_table(y)
         kept = weight > 0.0
         centre = compute_target_centre(table[kept], weight[kept])
+        # The intercept is the mean of the targets, as :eq:`weights-problem` has none: kernels
+        # explain the rest.
         rest = table - centre
         unit = unit_of(rest[kept])
         return rest / unit, weight, NumberOutputs(single, unit, centre, Squared())
 
     def _adapt_to_fold(self, training: KernelTraining) -> KernelTraining:
+        # The mean of a fold's training rows differs from that of all rows.
         shift = np.average(training.y, axis=0, weights=training.weight)
         centre = training.outputs.centre + training.outputs.unit * shift
         outputs = replace(training.outputs, centre=centre)
         return replace(training, y=training.y - shift, outputs=outputs)
 
     def _objective_unit(self, training: KernelTraining) -> float:
+        # Squared errors are in units of the squared unit of the targets.
         return 1.0 / float(training.outputs.unit) ** 2
 
     def _build_target(self, y: np.ndarray, caps: np.ndarray, outputs: Any) -> SquaredTarget:

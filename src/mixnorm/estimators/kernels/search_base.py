@@ -44,6 +44,7 @@ class KernelProblem(RowProblem):
 
     def __post_init__(self) -> None:
         # Positions of the rows in the kernels; -1 for rows that do not count.
+        # Folds name rows by their place in ``X``, kernels by their place among the rows that count.
         self.places = np.full(len(self.y), -1)
         self.places[self.training.rows] = np.arange(len(self.training.rows))
 
@@ -52,6 +53,7 @@ class KernelProblem(RowProblem):
         train, test = (rows[self.places[rows] >= 0] for rows in (train, test))
         if len(train) == 0:
             raise ValueError("A fold has no training rows of positive weight; give other folds.")
+        # Rows of the kernels are taken, and no kernel is computed again.
         part = self.training.take(self.places[train], self.training_weights(train))
         return partial(self._chain, self.estimator._adapt_to_fold(part), train, test)
 
@@ -63,6 +65,7 @@ class KernelProblem(RowProblem):
 
     def learner(self, params: dict[str, Any]) -> Any:
         """Return the learner with some of the parameters."""
+        # A shallow copy: ``clone`` would copy a bank of kernels for every candidate.
         return copy.copy(self.estimator).set_params(**params)
 
     def held_out_data(self, candidate: Candidate) -> tuple[Any, Any]:
@@ -107,9 +110,12 @@ class MachineProblem(KernelProblem):
             found, _ = self.learner(params)._solve(part, start)
             if found.interrupted:  # an unfinished fit would bias the choice
                 raise KeyboardInterrupt
+            # C rises along a chain, and dual variables of a smaller C are feasible for a larger one
+            # (:eq:`feasible-rows`).
             start = found.weights, found.duals
             used = np.any(found.duals != 0.0, axis=1)
             rows, columns = self.places[test], self.places[train[used]]
+            # Only kernels with weight, and only rows that the model uses, are read.
             K = self.training.grams.combine(found.weights, rows=rows, columns=columns)
             scores = K @ found.duals[used] * outputs.unit + outputs.centre
             yield Candidate(params, test, scores, FixedScores(scores, outputs))
@@ -121,7 +127,7 @@ class KernelSearch(SearchedMixin, KernelEstimator):
     #: The learner without cross-validation.
     _kind: ClassVar[type[KernelEstimator]]
 
-    warm_start = False  # fits of a search start anew
+    warm_start = False  # fits of a search start from zero
 
     def _build_problem(self, *rows: Any, training: KernelTraining) -> KernelProblem:
         """Return the problem of a learner without cross-validation, ``X``, ``y`` and weights."""
@@ -136,9 +142,11 @@ class KernelSearch(SearchedMixin, KernelEstimator):
         weight = None
         if sample_weight is not None or len(training.rows) < rows.shape[0]:
             weight = np.zeros(rows.shape[0])
+            # Weights as the user gave them: scores must not count the weights of classes.
             weight[training.rows] = prepare_weights(sample_weight, len(weight))[training.rows]
         targets = np.asarray(y)
         targets = targets.reshape(-1) if is_classifier(self) else targets
+        # The search fits learners without cross-validation, which take the same rows.
         plain = self._make_learner(self._kind)
         return self._build_problem(plain, rows, targets, weight, training=training)
 
@@ -160,5 +168,6 @@ class KernelCV(KernelSearch, WeightedKernelLearner):
         names = [name for name, values in _VALUE_LISTS.items() if values in own]
         lists = [values_to_try(own[_VALUE_LISTS[name]], _VALUE_LISTS[name]) for name in names]
         grid = [dict(zip(names, values, strict=True)) for values in itertools.product(*lists)]
+        # From simple to complex, which the one-standard-error rule and warm starts rely on.
         costs = sorted(values_to_try(self.Cs, "Cs"))
         return MachineProblem(*rows, training=training, grid=grid, costs=costs)

@@ -51,6 +51,8 @@ class BlockPenaltyClassifier(KernelClassifier):
 
     def _choose_exponent(self, n_kernels: int, n_classes: int) -> float:
         """Return the dual exponent of the norm of block sizes."""
+        # q = 2 log M makes the bound grow with the logarithm of the number of kernels only; below 2
+        # the squared norm would not be strongly convex.
         if self.q is None:
             return max(2.0, 2.0 * math.log(n_kernels))
         if isinstance(self.q, str):
@@ -60,6 +62,7 @@ class BlockPenaltyClassifier(KernelClassifier):
     def _build_penalty(self, training: KernelTraining) -> tuple[KernelPenalty, dict[str, Any]]:
         costs, facts = self._compute_block_costs(training)
         exponent = self._choose_exponent(training.n_kernels, training.outputs.n_outputs)
+        # The engine solves :eq:`blocks-problem` times nC, with n the sum of the weights.
         offsets = costs * float(np.sum(training.weight)) * float(self.C)
         return KernelPenalty(exponent, np.ones(training.n_kernels), offsets), facts
 
@@ -88,10 +91,12 @@ class BlockPenaltyClassifier(KernelClassifier):
                 "solver='exact', or a bank without factors."
             )
         _require_stored(training.grams)
+        # Nothing is kept of an earlier fit: mirror descent has no warm start.
         descent, facts = self._new_descent(training)
+        # The learner keeps sizes of blocks and dual variables; rows are numbers into the matrices.
         samples = descent.begin(training.grams, training.y, training.weight)
         report = self._make_passes(descent, samples, progress)
-        if getattr(self, "_resume", None) is not None:  # partial_fit starts anew after fit
+        if getattr(self, "_resume", None) is not None:  # partial_fit starts over after fit
             del self._resume
         self.model_ = _build_model(descent, samples.A, training)
         self.report_ = replace(report, facts=facts)
@@ -111,12 +116,15 @@ class BlockPenaltyClassifier(KernelClassifier):
             while done < int(self.epochs) and not converged:
                 descent.learn(samples, random.permutation(len(samples.labels)))
                 done += 1
+                # After a whole pass sizes are computed again, because increments add up rounding
+                # (:eq:`mirror-sizes`), and the gap holds (:eq:`mirror-kernel-gap`).
                 descent.refresh(samples)
                 objective, gap = descent.objective_and_gap(samples)
                 tell.end(done, gap)
                 converged = gap <= float(self.tol) * objective
         except KeyboardInterrupt:
             # The last pass may be complete and not yet counted.
+            # The interrupt may come between the end of a pass and its count.
             done = round(descent.rounds / descent.total)
             if done == 0:
                 raise
@@ -185,6 +193,8 @@ class BlockPenaltyClassifier(KernelClassifier):
         if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
             raise ValueError("Input y contains NaN or infinity; every sample needs a label.")
         if first:
+            # Later calls may bring no new class: a column of dual variables cannot be added to past
+            # rounds.
             known = np.unique(y if classes is None else np.asarray(classes))
             if len(known) < 2:
                 raise ValueError(
@@ -197,6 +207,7 @@ class BlockPenaltyClassifier(KernelClassifier):
                 raise ValueError(
                     f"classes={classes!r} differs from classes of the first call, {known!r}."
                 )
+        # A label above all known ones has the place after the last.
         places = np.minimum(np.searchsorted(known, y), len(known) - 1)
         unknown = known[places] != y
         if np.any(unknown):
@@ -240,10 +251,12 @@ class BlockPenaltyClassifier(KernelClassifier):
             return
         past: Any = model.bank
         X = take_rows(X, kept)
+        # The bank keeps the past rows that have dual variables, and the new ones.
         whole = past.append(X)
         grams = _require_stored(whole.take(np.arange(past.n_samples, whole.n_samples)).grams())
         descent = MirrorLearner.from_state(self._resume, len(self.classes_))
         samples = descent.begin(grams, labels[kept], weight[kept], growing=True)
+        # The scores that the past rows give to the new ones, in one product before the first round.
         samples.add_past(past.between(X), model.dual_coef)
         descent.learn(samples, np.arange(len(kept)))
         rows = KernelTraining(
@@ -251,6 +264,7 @@ class BlockPenaltyClassifier(KernelClassifier):
             grams,
             labels[kept],
             weight[kept],
+            # Support vectors are numbered by their place in the stream.
             np.concatenate([model.support, met + kept]),
             model.raw_rows,
             model.inputs,
@@ -268,6 +282,7 @@ class BlockPenaltyClassifier(KernelClassifier):
         facts: dict[str, Any],
     ) -> None:
         """Set the model after a part of a stream, whose objective and gap are unknown."""
+        # A stream has no objective, because its number of samples grows (:eq:`mirror-kernel-gap`).
         facts = facts | {"mistakes": int(descent.mistakes)}
         self._resume = descent.state(met)
         self.model_ = _build_model(descent, A, rows)

@@ -50,7 +50,7 @@ _MOST_NUMBERS = 2**29  # of columns or of a kernel matrix, 4 GiB in float64
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SingleMachineParameters:
-    """Parameters of machines on one kernel; its weight is fixed, and every fit starts anew."""
+    """Parameters of machines on one kernel; its weight is fixed, and every fit starts from zero."""
 
     loss: HingeLoss = "hinge"
     class_weight: ClassWeight = None
@@ -73,8 +73,8 @@ class KernelMulticlassSVC(SingleMachineParameters, KernelClassifier):
         \min_w \tfrac12 \|w\|^2
         + C \sum_i \max_y \bigl(1[y \ne y_i] - f_{y_i}(x_i) + f_y(x_i)\bigr),
 
-    which treats all classes in one problem; that without intercept is the generalised minimal norm
-    problem.
+    which treats all classes in one problem (:eq:`joint-hinge`). Without an intercept it is the
+    generalised minimal norm problem.
 
     Parameters
     ----------
@@ -156,6 +156,7 @@ class KernelMulticlassSVC(SingleMachineParameters, KernelClassifier):
             return None, self._check_given_kernels(stack, kept)
         rows, weight = take_rows(X, kept), weight[kept]
         # Without normalisation, so that C and gamma mean the same as in other machines.
+        # tau of our kernels in terms of gamma: exp(-gamma d^2) has tau = 1 / (2 gamma).
         kernels = [self._build_kernel(rows, weight)]
         bank = KernelBank(kernels, normalize=None, dtype="float64", memory=self.memory)
         return self._fit_bank(bank, rows, weight)
@@ -183,6 +184,7 @@ class KernelMulticlassSVC(SingleMachineParameters, KernelClassifier):
         with np.errstate(over="ignore", invalid="ignore"):
             if is_sparse(X):
                 X = X.astype(np.float64)
+                # The mean square less the square of the mean: centring would fill a sparse table.
                 means = share @ X  # this works for matrices and arrays of SciPy
                 variance = float(np.sum(share @ X.multiply(X).tocsr()) - np.sum(means) ** 2)
             else:
@@ -244,6 +246,8 @@ class LinearMulticlassSVC(  # type: ignore[misc]
         The minimised objective.
     n_iter_ : int
         Iterations; each tightened the tolerance of the machine.
+    cost_ : Cost
+        Operations per row: a multiplication for each weight.
     n_features_in_ : int
         Columns of ``X``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -282,6 +286,11 @@ class LinearMulticlassSVC(  # type: ignore[misc]
         self.report_ = FitReport.of(found)
 
     @property
+    def cost_(self) -> Any:
+        """The cost of a prediction: a multiplication for each weight."""
+        return self._get_model().cost()
+
+    @property
     def _column_of_ones(self) -> float:
         """The constant in the column for the intercept; zero without an intercept."""
         return float(self.intercept_scaling) if self.fit_intercept else 0.0
@@ -296,7 +305,9 @@ class LinearMulticlassSVC(  # type: ignore[misc]
                 "which needs dense columns, or a matrix between all rows. Give fewer rows, or use "
                 "MirrorDescentClassifier."
             )
+        # The matrix between few rows is smaller than their dense columns.
         if is_sparse(X) and n_samples < n_columns:
+            # The constant column adds its square to every entry.
             stack = KernelStack((X @ X.T).toarray() + self._column_of_ones**2)
             stack.check()
             return stack
@@ -304,13 +315,17 @@ class LinearMulticlassSVC(  # type: ignore[misc]
         if self.fit_intercept:
             ones = np.full((len(columns), 1), self._column_of_ones, dtype=columns.dtype)
             columns = np.concatenate([columns, ones], axis=1)
+        # The engine reads the columns of one row at a time.
         columns = np.ascontiguousarray(columns)
         return FactorGrams(columns, [columns.shape[1]])
 
     def _compute_weights(self, X: Any, found: KernelSolution) -> tuple[np.ndarray, np.ndarray]:
         """Return the weights ``(n_features, n_classes)`` and the intercept."""
         scaling, n_columns = self._column_of_ones, X.shape[1]
+        # A solver on columns returns their weights; a solver on the matrix returns dual variables,
+        # from which the weights are X' A (:eq:`kernel-scores`).
         if found.coefs is not None:
+            # The score has the constant times the weight of its column.
             intercept = scaling * np.sum(found.coefs[n_columns:], axis=0)
             return found.coefs[:n_columns], intercept
         weights = np.asarray(safe_sparse_dot(X.T, found.duals), dtype=np.float64)
@@ -320,8 +335,10 @@ class LinearMulticlassSVC(  # type: ignore[misc]
         """Return the scores of new data; those that differ by rounding alone are equal."""
         model, X = self._get_model(), self._check_new(X)
         scores = model.scores(X)
+        # The rounding of a score grows with the sum of the magnitudes of its terms.
         sizes = abs(X) @ np.max(np.abs(model.coef), axis=0) + np.max(np.abs(model.intercept))
         if scores.shape[1] > 1:
             return even_ties(scores, sizes)
+        # One score for two classes is compared with a second one of zero.
         pairs = even_ties(np.concatenate([0.0 * scores, scores], axis=1), sizes)
         return np.asarray(pairs[:, 1:] - pairs[:, :1])

@@ -218,6 +218,7 @@ class NormLearner(
             tol=float(self.tol),
             max_iter=int(self.max_iter),
         )
+        # Reports and attributes are in the units of the data, whatever units the engine used.
         found = _convert_outward(training, found)
         self._report(found)
         return found
@@ -245,6 +246,7 @@ class NormLearner(
                 f"{weights.shape[1]} outputs, but the data have {wanted[0]} and {wanted[1]}. "
                 "Set warm_start=False to start from zero."
             )
+        # A model that was fitted with an intercept may start a fit without one.
         if not self.fit_intercept:
             intercept = np.zeros_like(intercept)
         return training.inward(weights, intercept)
@@ -279,6 +281,7 @@ class NormLearner(
 
     def _alpha_max(self, training: Training) -> float:
         """Return the smallest penalty known to leave all weights at zero."""
+        # alpha_max of :eq:`alpha-max`, with the residual at the best intercept.
         largest = proximal.alpha_max(**self._engine_arguments(training))
         # A residual sums to zero but for rounding, and so does its product with a constant column.
         rounding = 8.0 * float(np.finfo(training.design.dtype).eps) * training.largest_input
@@ -303,6 +306,7 @@ class NormLearner(
         self, training: Training, alphas: np.ndarray, effort: float = proximal.PATH_EFFORT
     ) -> Iterator[proximal.Solution]:
         """Yield the solution for each penalty, in the data's units, up to an interrupt."""
+        # Each solution is the start of the next, so penalties fall.
         found = proximal.path(
             **self._engine_arguments(training),
             alphas=[training.inside_alpha(float(alpha)) for alpha in alphas],
@@ -362,6 +366,7 @@ class _Points:
                 if self._worst is None or solution.relative_gap > self._worst.relative_gap:
                     self._worst = solution
             yield solution
+            # No task is begun that would have no point.
             if task.end() or self._done == self._n_points:
                 break
             task = self._whole.task("alpha")

@@ -64,7 +64,9 @@ class NormClassifier(ClassifierFace, OneDesign):
     def _loss(self) -> Any:
         loss = check_dual_loss(as_loss(self.loss, JOINT), JOINT)
         if not loss.is_classifier:
-            raise ValueError(f"loss={loss!r} is no loss on labels; choose one of {sorted(JOINT)}.")
+            raise ValueError(
+                f"loss={loss!r} is not a loss on labels; choose one of {sorted(JOINT)}."
+            )
         if not loss.shift_invariant:  # for two classes only a difference of scores is kept
             raise ValueError(
                 f"loss={loss!r} changes where a constant is added to all scores of a sample; "
@@ -86,6 +88,8 @@ class NormClassifier(ClassifierFace, OneDesign):
         sample_weight = apply_class_weights(self.class_weight, y, sample_weight)
         weight = check_weights(sample_weight, X.shape[0], X.dtype)
         classes, labels = np.unique(y, return_inverse=True)
+        # Labels are encoded before rows of no weight are dropped, so that ``classes_`` has all
+        # labels.
         weight, X, labels = drop_unweighted_rows(weight, X, labels)
         self._check_classes(classes, labels)
         target = loss.encode(labels, len(classes), weight)
@@ -112,6 +116,7 @@ class NormClassifier(ClassifierFace, OneDesign):
             )
 
     def _make_coef(self, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+        # For two classes only the difference of the two columns counts.
         if weights.shape[1] == 2:
             return (weights[:, 1] - weights[:, 0])[None, :], intercept[1:] - intercept[:1]
         # A constant in all scores changes no loss: take the intercepts that sum to zero.
@@ -121,6 +126,8 @@ class NormClassifier(ClassifierFace, OneDesign):
         weights, intercept = super()._read_weights()
         if len(intercept) > 1:
             return weights, intercept
+        # A warm start needs both columns again: of all pairs with this difference, the one of the
+        # least norm.
         halves = np.asarray([[-0.5, 0.5]])
         return weights * halves, (intercept * halves)[0]
 
@@ -134,7 +141,8 @@ class MixedNormClassifier(NormClassifier):
     .. math:: \sum_i w_i\, \ell(W^\top x_i + b, y_i) + \alpha\, \|W\|
 
     with sample weights :math:`w_i` that sum to one and a free intercept :math:`b`; or, where
-    ``radius`` is given, the loss alone over :math:`\|W\| \le` ``radius``. With the norm
+    ``radius`` is given, the loss alone over :math:`\|W\| \le` ``radius``
+    (:eq:`penalty-and-ball`). With the norm
     ``"l2,1"`` few features are in use, the same for all classes; with ``"trace"`` the weights
     have low rank.
 

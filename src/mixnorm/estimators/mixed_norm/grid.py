@@ -94,6 +94,8 @@ def alpha_grid(alphas: Alphas, alpha_ratio: float, largest: float) -> np.ndarray
     """
     if not isinstance(alphas, numbers.Integral):
         return _as_numbers(alphas)
+    # Evenly in logarithms, as the number of features falls roughly with the logarithm of the
+    # penalty.
     return np.asarray(largest * np.geomspace(1.0, float(alpha_ratio), int(alphas)))
 
 

@@ -35,7 +35,7 @@ class NormRegressor(RegressorMixin, OneDesign):
         loss = check_dual_loss(as_loss(self.loss, _REGRESSION), _REGRESSION)
         if loss.is_classifier or loss.is_binary:
             raise ValueError(
-                f"loss={loss!r} is no regression loss; choose one of {sorted(_REGRESSION)}."
+                f"loss={loss!r} is not a regression loss; choose one of {sorted(_REGRESSION)}."
             )
         return loss
 
@@ -52,6 +52,7 @@ class NormRegressor(RegressorMixin, OneDesign):
         single = y.ndim == 1
         weight, X, y = drop_unweighted_rows(weight, X, y.reshape(X.shape[0], -1))
         n_outputs, intercept = y.shape[1], bool(self.fit_intercept)
+        # Targets are centred and divided by their spread, which the solution allows for in the end.
         frame = target_frame([loss] * n_outputs, y, weight, fit_intercept=intercept, dtype=X.dtype)
         # The model is in the units of the targets.
         outputs = NumberOutputs(single, 1.0, np.zeros(n_outputs), copy.deepcopy(loss))
@@ -79,7 +80,8 @@ class MixedNormRegressor(NormRegressor):
     .. math:: \sum_i w_i \sum_r \ell(\langle W_r, x_i\rangle + b_r, y_{ir}) + \alpha\, \|W\|
 
     with sample weights :math:`w_i` that sum to one and a free intercept :math:`b`; or, where
-    ``radius`` is given, the loss alone over :math:`\|W\| \le` ``radius``. With the squared loss
+    ``radius`` is given, the loss alone over :math:`\|W\| \le` ``radius``
+    (:eq:`penalty-and-ball`). With the squared loss
     and the norm ``"l2,1"`` this is scikit-learn's ``MultiTaskLasso`` with the same ``alpha``.
 
     Parameters

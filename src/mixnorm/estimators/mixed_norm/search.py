@@ -59,6 +59,7 @@ class PenaltyProblem(RowProblem):
     alpha_max: float = field(init=False)
 
     def __post_init__(self) -> None:
+        # One grid from all rows: scores of folds are compared at the same penalties.
         grid = self.estimator._grid(self.training, self.alphas, self.alpha_ratio)
         self.alpha_max, self.alphas = grid
         self.chains = (len(self.alphas),)
@@ -69,6 +70,7 @@ class PenaltyProblem(RowProblem):
 
     def _path(self, train: Rows, test: Rows, chain: int) -> Iterator[Candidate]:
         weight = None if self.weight is None else self.weight[train]
+        # Units, classes and standard deviations are those of the training rows of the fold.
         training, outputs = self.estimator._prepare(self.X[train], self.y[train], weight)
         held_out = self.X[test]
         for found in self._solutions(training):
@@ -84,6 +86,7 @@ class PenaltyProblem(RowProblem):
     def _candidate(
         self, found: Solution, rows: object, scores: np.ndarray, model: LinearModel
     ) -> Candidate:
+        # Whether the fits of the chosen penalty ended early is reported once, after the search.
         facts = {UNFINISHED: float(found.exhausted and not found.converged)}
         return Candidate({"alpha": found.alpha}, rows, scores, model, facts)
 
@@ -144,6 +147,7 @@ class _OneDesignCV(PenaltyByCrossValidation):
         if sample_weight is not None:
             weight = check_weights(sample_weight, table.shape[0], np.float64)
         training, outputs = self._prepare(table, y, sample_weight)
+        # Folds take rows, the fit takes columns.
         rows = table.tocsr() if is_sparse(table) else table
         plain = self._make_learner(self._kind)
         return PenaltyProblem(
@@ -197,8 +201,10 @@ class MixedNormClassifierCV(_OneDesignCV, NormClassifier):
         The chosen ``"alpha"``.
     best_score_ : float
         Mean held-out score of the chosen penalty.
-    coef_, intercept_, classes_, support_, selected_names_, feature_importances_, rank_, \
-dual_gap_, objective_, norm_value_, n_iter_, n_features_in_, feature_names_in_
+    best_index_, n_splits_ : int
+        The row of the chosen penalty in ``cv_results_``, and the number of folds with scores.
+    coef_, intercept_, classes_, support_, selected_, selected_names_, feature_importances_, \
+rank_, dual_gap_, objective_, norm_value_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`MixedNormClassifier`, for the model fitted on all data.
 
     Examples
@@ -263,7 +269,9 @@ class MixedNormRegressorCV(_OneDesignCV, NormRegressor):
         The chosen ``"alpha"``.
     best_score_ : float
         Mean held-out score of the chosen penalty.
-    coef_, intercept_, support_, selected_names_, feature_importances_, rank_, \
+    best_index_, n_splits_ : int
+        The row of the chosen penalty in ``cv_results_``, and the number of folds with scores.
+    coef_, intercept_, support_, selected_, selected_names_, feature_importances_, rank_, \
 dual_gap_, objective_, norm_value_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`MixedNormRegressor`, for the model fitted on all data.
 

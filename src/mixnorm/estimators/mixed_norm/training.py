@@ -20,7 +20,7 @@ _LARGEST_ROUNDING_OF_MEANS = 0.02
 # Part of the largest number: columns that vary by more may hold differences that overflow.
 _HUGE = 1e-10
 # In the units of the engine, penalties and radii beyond these have the same effect as these.
-_LEAST_PENALTY, _LARGEST_PENALTY = 1e-200, 1e100
+_LEAST_LEVEL, _LARGEST_LEVEL = 1e-200, 1e100
 # Targets in the units in which they were given.
 _GIVEN_TARGETS = Frame(np.zeros(()), 1.0, 2)
 
@@ -40,6 +40,7 @@ def moderate(matrices: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
     """
     largest = max(_largest(X) for X in matrices)
     info = np.finfo(matrices[0].dtype)
+    # The eighth root: products of four entries and sums of many stay in range.
     if largest == 0.0 or float(info.tiny) ** 0.125 < largest < float(info.max) ** 0.125:
         return list(matrices), {"input_unit": 1.0, "largest_input": largest}
     power = min(max(math.floor(math.log2(largest)), 2 - info.maxexp), info.maxexp - 2)
@@ -65,6 +66,7 @@ class ColumnUnits:
         if is_sparse(X):
             inside = X.tocsr().astype(X.dtype, copy=True)
             inside.data /= safe[inside.indices]
+            # A column that does not vary is zero inside: scaling would magnify its rounding.
             inside.data[unused[inside.indices]] = 0.0
             return inside
         centre = self.centre.astype(X.dtype)
@@ -109,6 +111,8 @@ def standardize_columns(
         for X, weight in zip(matrices, weights, strict=True)
     ]
     # Only the intercept centres sparse columns; then it does so for all tasks.
+    # Subtracting a mean would fill a sparse table. With an intercept the solution is the same
+    # without, but for rounding, which is checked below.
     moved = centred and not any(is_sparse(X) for X in matrices)
     columns = _column_units(found, centred=centred, moved=moved)
     if centred and not moved:
@@ -137,6 +141,7 @@ def _column_units(found: Sequence[ColumnStatistics], *, centred: bool, moved: bo
     means = np.asarray([one.mean for one in found], dtype=np.float64)
     centre = np.mean(means, axis=0)
     within = np.asarray([one.deviation for one in found], dtype=np.float64)
+    # The variance of the joined rows is that within the matrices plus that of their means.
     between = means - centre
     if centred:
         low = np.min([one.low for one in found], axis=0)
@@ -204,12 +209,12 @@ class Training:
     def inside_alpha(self, alpha: float) -> float:
         """Return the penalty in the units of the engine, kept in a range in which it matters."""
         inside = _ratio(_ratio(alpha, self.frame.unit ** (self.frame.degree - 1)), self.input_unit)
-        return min(max(inside, _LEAST_PENALTY), _LARGEST_PENALTY)
+        return min(max(inside, _LEAST_LEVEL), _LARGEST_LEVEL)
 
     def inside_radius(self, radius: float) -> float:
         """Return the radius in the units of the engine, kept in a range in which it matters."""
         inside = _ratio(radius, self.frame.unit) * self.input_unit
-        return min(max(inside, _LEAST_PENALTY), _LARGEST_PENALTY) if radius > 0.0 else 0.0
+        return min(max(inside, _LEAST_LEVEL), _LARGEST_LEVEL) if radius > 0.0 else 0.0
 
     def outward(self, found: Solution) -> Solution:
         """Return a solution in the units of the data as they were given.

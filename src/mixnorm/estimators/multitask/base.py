@@ -44,6 +44,7 @@ def _find_losses(estimator: BaseMultiTask) -> list[Any]:
     """Return the losses of the tasks; before ``fit`` those given, for whichever tasks they are."""
     if estimator.__sklearn_is_fitted__():
         return list(estimator._model_outputs.losses)
+    # Before a fit it is not known which tasks there are, but the losses themselves are.
     given = list_losses(estimator.losses)
     return task_losses(given, range(len(given)))
 
@@ -89,6 +90,8 @@ class BaseMultiTask(RegressorMixin, NormLearner):
             )
         if is_separate(X):
             names, matrices, form = read_matrices(X)
+            # Forms first, numbers later: errors about the form of the data should not wait for its
+            # validation.
             targets = read_separate(names, form, y)
             matrices = self._validate_matrices(names, matrices)
         else:
@@ -123,6 +126,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
                 raise ValueError(
                     f"Task {name!r}: {error} (All tasks have the same features.)"
                 ) from error
+        # One dtype for all tasks: the norm sees their weights as one matrix.
         common = np.result_type(*(X.dtype for X in found))
         return [X.astype(common, copy=False) for X in found]
 
@@ -248,6 +252,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
                 "a dictionary of some."
             )
         places, scores, _ = self._task_scores(X, None)
+        # Targets may name the tasks in another order than the model, and fewer of them.
         at = dict(zip(places, scores, strict=True))
         wanted = [find_task(name, outputs.names) for name in names]
         found = [outputs.task_labels(place, at[place]) for place in wanted]
@@ -285,6 +290,7 @@ def _mean_score(
     scores = []
     for task, (column, own) in enumerate(zip(targets.columns, found, strict=True)):
         given = weights[task] if isinstance(weights, list) else weights
+        # Rows without a label count as rows of weight zero, which may hold anything.
         weight = np.where(find_missing(column), 0.0, 1.0 if given is None else given)
         counts = weight > 0.0
         if labels[task]:

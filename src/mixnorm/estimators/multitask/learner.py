@@ -21,10 +21,10 @@ class MultiTaskLearner(BaseMultiTask):
               + \alpha\, \|W\|
 
     where the sample weights :math:`v_{ij}` of each task sum to one, so that all tasks count alike
-    whatever their size; or, where ``radius`` is given, the losses alone over :math:`\|W\| \le`
-    ``radius``. Under the norm ``"l2,1"`` the tasks share few features, under ``"trace"`` a few
-    directions; ``"l1,1"`` does not tie them together at all. Tasks have the same features; each
-    may have data and a loss of its own.
+    whatever their size (:eq:`mean-loss`); or, where ``radius`` is given, the losses alone over
+    :math:`\|W\| \le` ``radius``. Under the norm ``"l2,1"`` the tasks share few features, under
+    ``"trace"`` a few directions; ``"l1,1"`` does not tie them together at all. Tasks have the same
+    features; each may have data and a loss of its own.
 
     Parameters
     ----------

@@ -164,17 +164,24 @@ def build_problem(
     rows, n_tasks = max(X.shape[0] for X in matrices), len(targets.names)
     classes, y, weight = _encode_tasks(targets, kinds, weights, rows)
     frame = target_frame(kinds, y, weight, fit_intercept=fit_intercept, dtype=matrices[0].dtype)
+    # Rows without weight get the centre as their target: after centring it is zero, which no loss
+    # magnifies.
     y = np.where((weight > 0.0) | [loss.is_binary for loss in kinds], y, frame.centre)
     inside = [frame.scale_loss(loss) for loss in kinds]
+    # Losses are compared by their parameters: two Huber losses of different widths are different.
     equal = len({repr(loss) for loss in inside}) == 1
     loss = inside[0] if equal else LossMixture(inside)
     alike = bool(np.all(weight == weight[:, :1]))
+    # The quick case: one loss object and one weight per row, for which products are those of a
+    # table.
     if targets.shared and equal and alike:
         weight = weight[:, 0]
+    # Output by output, like scores and residuals.
     weight = np.asarray(weight, dtype=matrices[0].dtype, order="F")
     design, units = task_design(
         targets, matrices, weight, fit_intercept=fit_intercept, standardize=standardize
     )
+    # Labels of -1 and 1 have the centre zero and the unit one.
     moved = ((y - frame.centre) / frame.unit).astype(weight.dtype, copy=False)
     target = loss.encode(moved, n_tasks, weight)
     training = Training(design, loss, target, weight, frame, **units)
@@ -201,6 +208,8 @@ def task_design(
         matrices, units = moderate(matrices)
     else:
         rows = weight.reshape(len(weight), -1)
+        # The weights of a row over all tasks add up: the row counts once for each task that has its
+        # label.
         parts = [rows.sum(axis=1)] if targets.shared else list(rows.T)
         parts = [own[: X.shape[0]] for X, own in zip(matrices, parts, strict=True)]
         matrices, units = standardize_columns(matrices, parts, centred=fit_intercept)
@@ -221,6 +230,7 @@ def _encode_tasks(
         own = np.ones(len(column)) if given is None else given
         weight = np.where(find_missing(column), 0.0, own)
         known, labels = _encode_task(column, weight > 0.0, loss, targets.names[task])
+        # Every task's weights sum to one, whatever its number of rows (:eq:`mean-loss`).
         full[: len(column), task] = weight / weight.sum()
         y[:, task] = 1.0 if loss.is_binary else 0.0  # rows without weight need a valid target too
         y[: len(column), task] = labels
@@ -231,6 +241,7 @@ def _encode_tasks(
 def find_missing(column: np.ndarray) -> np.ndarray:
     """Return a mask of the rows without a label: NaN, NaT, None, or pandas' NA."""
     if column.dtype.kind in "fcmM":
+        # NaN and NaT are not equal to themselves.
         return np.asarray(column != column)
     if column.dtype != object:
         return np.zeros(len(column), dtype=bool)

@@ -32,7 +32,7 @@ Fold = tuple[Rows, Rows]
 
 @dataclass(eq=False, repr=False)
 class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
-    r"""Linear models for many tasks under one norm, the penalty chosen by cross-validation.
+    """Linear models for many tasks under one norm, the penalty chosen by cross-validation.
 
     One path over the same penalties is fitted per fold, every penalty is scored on what was held
     out, and the chosen one is fitted on all data.
@@ -82,8 +82,11 @@ class MultiTaskLearnerCV(PenaltyByCrossValidation, BaseMultiTask):
         The chosen ``"alpha"``.
     best_score_ : float
         Mean held-out score of the chosen penalty.
-    coef_, intercept_, tasks_, classes_, support_, selected_names_, feature_importances_, rank_, \
-dual_gap_, objective_, norm_value_, n_iter_, n_features_in_, feature_names_in_
+    best_index_, n_splits_ : int
+        The row of the chosen penalty in ``cv_results_``, and the number of folds with scores.
+    coef_, intercept_, tasks_, classes_, support_, selected_, selected_names_, \
+feature_importances_, rank_, dual_gap_, objective_, norm_value_, n_iter_, n_features_in_, \
+feature_names_in_
         As in :class:`MultiTaskLearner`, for the model fitted on all data.
 
     Notes
@@ -135,6 +138,7 @@ def split_tasks(cv: Folds, problem: TaskProblem, groups: Any = None) -> list[Fol
     targets = problem.targets
     if targets.shared:
         y = targets.columns[0] if len(targets.columns) == 1 else problem.y
+        # A row counts if some task has a label for it.
         weight = np.max(problem.training.weight.reshape(len(y), -1), axis=1)
         X = problem.matrices[0]
         return [*row_folds(cv, X, y, groups, classifier=False, weight=weight)]
@@ -148,6 +152,7 @@ def split_tasks(cv: Folds, problem: TaskProblem, groups: Any = None) -> list[Fol
     parts: list[Any] = [None] * len(names)
     if groups is not None:
         parts = read_separate(names, targets.form, groups).columns
+    # Tasks have rows of their own, so that a row number means another row in each.
     splits = [
         _split_task(splitter, names[task], X, y, parts[task], task)
         for task, (X, y) in enumerate(zip(problem.matrices, targets.columns, strict=True))
@@ -198,12 +203,15 @@ def fold_weights(problem: TaskProblem, fold: Fold) -> tuple[np.ndarray, np.ndarr
     fitted, held = full * train, full * test
     binary = np.asarray([loss.is_binary for loss in problem.outputs.losses])
     some = np.any(fitted > 0.0, axis=0)
+    # A task of two labels needs both of them to learn from.
     both = np.any((fitted > 0.0) & (y > 0.0), axis=0) & np.any((fitted > 0.0) & (y < 0.0), axis=0)
     whole = ~np.where(binary, both, some)
     held[:, whole] = 0.0
     totals = held.sum(axis=0)
+    # Held-out weights of every task that is scored sum to one, so that tasks count alike.
     held /= np.where(totals > 0.0, totals, 1.0)
     if weight.ndim == 1 and not np.any(whole):
+        # Of weights that all tasks share, one column is enough.
         fitted = fitted[:, 0]  # which keeps the quick case
     else:
         fitted[:, whole] = full[:, whole]
@@ -249,6 +257,7 @@ class _TaskSearch(PenaltyProblem):
         training = _replace_weights(self.estimator, problem, fitted)
         rows = _Held(test, held, self.null_losses)
         for found in self._solutions(training):
+            # Scores of all rows at once, in the units of the engine: held-out rows are among them.
             weights, intercept = training.inward(found.weights, found.intercept)
             scores = training.design.scores(weights) + intercept
             yield self._candidate(found, rows, scores, self.estimator._model(found, self.outputs))
@@ -287,6 +296,8 @@ class _TaskSearch(PenaltyProblem):
     def _find_null_losses(self) -> np.ndarray:
         """Return the loss of each task's best intercept; zero where its targets do not vary."""
         training, problem = self.training, self.problem
+        # At a penalty above the largest the solution is the best intercept of each task, exact for
+        # any loss.
         above = np.asarray([2.0 * self.alpha_max or 1.0])
         null = next(iter(self.estimator._solutions(training, above)))
         intercept = training.inward(null.weights, null.intercept)[1]
@@ -326,6 +337,8 @@ class _Held:
         """Return weights that make the sum of losses the mean of relative losses."""
         scored = self.scored
         share = np.zeros(len(scored))
+        # The sum of losses with these weights is the mean over tasks of loss over loss of the best
+        # intercept.
         share[scored] = 1.0 / (self.null_losses[scored] * scored.sum())
         return np.asfortranarray(self.weight * share.astype(self.weight.dtype))
 

@@ -100,6 +100,7 @@ def read_matrices(
 
 def find_task(task: Hashable, names: Sequence[Any]) -> int:
     """Return the position of a task, which is given by name or by position."""
+    # Names come first: a task called 1 is not the task at position 1.
     if task in names:
         return list(names).index(task)
     named = isinstance(task, bool) or any(isinstance(name, int) for name in names)
@@ -121,6 +122,7 @@ def read_shared(Y: Any) -> TaskTargets:
         return TaskTargets(list(Y), [_as_column(y, name) for name, y in Y.items()], "frame")
     names = getattr(Y, "columns", None)
     if names is not None and len(getattr(Y, "shape", ())) == 2:
+        # Names become plain values, which model files can hold.
         names = [name.item() if isinstance(name, np.generic) else name for name in names]
         if len(set(names)) != len(names):
             raise ValueError(f"y has several columns of one name: {names!r}; rename them.")
@@ -189,6 +191,7 @@ def _as_array(y: Any) -> np.ndarray:
     """Return an array in which numbers beside texts stay numbers."""
     check_dense_targets(y)
     array = np.asarray(y)
+    # NumPy turns a list of numbers and texts into texts.
     if array.dtype.kind in "US" and not hasattr(y, "dtype"):
         array = np.asarray(y, dtype=object)
     return array

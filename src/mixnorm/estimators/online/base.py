@@ -26,7 +26,7 @@ from mixnorm.estimators._common.inputs import (
 )
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.online.curve import Curve
-from mixnorm.estimators.online.names import Names, Row, are_mappings
+from mixnorm.estimators.online.names import Names, Row, are_mappings, as_rows
 from mixnorm.estimators.online.state import OnlineRows, OnlineState, OnlineTargets
 from mixnorm.models import Inputs, LinearModel, check_scores
 from mixnorm.norms import as_norm
@@ -47,6 +47,8 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
     def _plan(self, losses: list[Any], origin: str) -> mirror.Plan:
         """Return the plan of the learner: that of a perceptron, without step sizes."""
         return mirror.Plan(
+            # Copies: the learner lives on between calls, and the user may change a parameter's own
+            # parameters.
             copy.deepcopy(as_norm(self.norm)),
             copy.deepcopy(losses),
             rule="none",
@@ -94,6 +96,7 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
         """Forget what was learned, and learn from rows, shuffled if ``shuffle`` is set."""
         if sample_weight is not None and not np.any(weight_numbers(sample_weight)):
             raise ValueError("sample_weight is zero for every row; give some row a positive one.")
+        # Only now: a call whose weights are of no use leaves the old model.
         self._resume = None
         return self._partial_fit(X, y, sample_weight, role, whole=True)
 
@@ -111,6 +114,8 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
             for name in ("n_features_in_", "feature_names_in_"):  # of an earlier fit
                 if getattr(self, name, None) is not None:
                     delattr(self, name)
+        # Everything is checked and encoded before the learner changes, so that an error in a block
+        # of rows leaves the model as it was.
         checked = self._check_targets(y)
         rows = self._check_rows(given)
         n_samples, order = rows.X.shape[0], None
@@ -119,10 +124,12 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
             raise ValueError(
                 f"X has {n_samples} rows and y has {len(checked)}; give one target per row."
             )
+        # "balanced" needs all labels, which a stream has not seen.
         weight = apply_class_weights(self.class_weight, checked, weight, stream=not whole)
         targets = self._encode(checked, rows.X, role)
         if whole and self.shuffle:
             order = np.asarray(random_generator(self.random_state).permutation(n_samples))
+        # The first row to be learned from, which is not the first one given if rows are shuffled.
         first = {} if rows.names is None else given[0 if order is None else order[0]]
         self._make_room(rows, targets, first)
         self._learn(rows.X, targets, weight, order)
@@ -137,6 +144,8 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
                     f"hash_features={self.hash_features!r} was set after learning began with "
                     f"{self.n_features_in_} columns; reset it, or start a new model."
                 )
+            # A learner with marked columns takes an unknown value as the mean; NaN in the matrix
+            # tells it which.
             gaps = self._keeps_gaps() if state is None else state.stored.plan.origin == "marked"
             X, fresh = names.rows(given, gaps=gaps)
             return OnlineRows(X, names, fresh)
@@ -146,6 +155,8 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
                 f"hash_features={self.hash_features!r} works only with rows that are dicts; give "
                 "such rows, or leave it out."
             )
+        # The checks of scikit-learn take longer than learning from a few rows. The engine refuses
+        # rows that are not finite.
         if state is not None and self._is_plain(given):
             return OnlineRows(given)
         X = validate_data(
@@ -156,6 +167,7 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
             dtype="numeric",  # the engine converts one block at a time
             ensure_all_finite=False,  # the engine checks each row
         )
+        # Twice the same column in a row would be two inputs with half the squared size.
         if is_sparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -191,6 +203,8 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
             learner, n_features = state.learner, max(n_features, state.stored.n_features)
             if n_features > learner.n_features or n_outputs > learner.n_outputs:
                 learner = learner.enlarge(n_features, n_outputs, self._losses(targets))
+        # Rows with an input for each task need the learner by blocks, which takes over what was
+        # learned.
         if X.ndim == 3 and isinstance(learner, mirror.RowLearner):
             learner = mirror.by_blocks(learner)
         if names is not None:
@@ -198,6 +212,7 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
             if state is None and isinstance(learner, mirror.RowLearner) and self._keeps_gaps():
                 learner.mark(names.numbers(first))
             self.n_features_in_ = n_features if names.places or names.hashed else 0
+        # A frozen state is replaced only if something in it is new; the learner changes in place.
         if state is None or learner is not state.learner or targets.low is not state.low:
             self._resume = OnlineState(
                 mirror.LearnerState.of(learner),
@@ -220,6 +235,7 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
             origin = "means"
         plan, sizes = self._plan(self._losses(targets), origin), (X.shape[-1], targets.n_outputs)
         learner = mirror.build(plan, *sizes)
+        # Only a learner by rows can keep a column at its mean.
         if (
             origin == "marked"
             and isinstance(learner, mirror.BlockLearner)
@@ -235,6 +251,8 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
     ) -> None:
         learner, curve = self._learner, self._state().curve
         start, mistakes, loss = learner.rounds, learner.mistakes, learner.loss
+        # The rows before a bad one count: their losses go into the curve, and the error is raised
+        # again.
         with np.errstate(over="ignore", invalid="ignore"):  # `check_numbers` looks at these
             try:
                 losses, wrong = learner.learn(X, targets.places, targets.values, weight, order)
@@ -283,6 +301,7 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
     def coef_(self) -> np.ndarray:
         """Weights, ``(n_outputs, n_features)``; of a single target ``(n_features,)``."""
         found = self._weights()[0]
+        # Inside, a single target is a table of one column like any other.
         return np.asarray(found[0] if self._state().single else found)
 
     @property
@@ -338,6 +357,8 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
     def regret(self, W: ArrayLike) -> float:
         """Return an upper bound on how much more was lost on the rows seen than with weights ``W``.
 
+        This is the middle of :eq:`regret`, the losses being replaced by their tangents.
+
         Parameters
         ----------
         W : array of the shape of ``coef_``
@@ -346,7 +367,7 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
         return self._learner.regret(self._check_comparator(W))
 
     def regret_bound(self, W: ArrayLike) -> float:
-        """Return the bound that the theory gives for :meth:`regret`, with the steps taken."""
+        """Return the bound on :meth:`regret` with the steps taken (the right of :eq:`regret`)."""
         return self._learner.regret_bound(self._check_comparator(W))
 
     def _check_comparator(self, W: ArrayLike) -> np.ndarray:
@@ -405,6 +426,9 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
         if not gaps or not isinstance(learner, mirror.RowLearner):
             return products
         means = learner.means_of_marked()[: X.shape[1]]
+        # A name that is absent from a row is unknown, and so worth its mean: all means count once,
+        # and those of the names that are there are taken back. A dense table of the rows is never
+        # made.
         known = sparse.csr_matrix((~np.isnan(X.data), X.indices, X.indptr), X.shape, dtype=float)
         return np.asarray(products + weights @ means - known @ (weights * means).T)
 
@@ -427,6 +451,8 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
         """Learn from one row: at once if it is like earlier rows, else with all checks."""
         workspace = self._workspace(x)
         place = None if workspace is None else self._place_target(workspace.target, y, *task)
+        # The slow way: all checks, and perhaps new columns or outputs. Afterwards a workspace is
+        # made, if the row was an array, so that the next row like it takes the fast way.
         if workspace is None or place is None:
             target = np.asarray([y], dtype=self._target_dtype)
             self._partial_fit(as_rows(x), target, None, np.asarray(task) if task else None)
@@ -438,6 +464,7 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
             return
         state, done = self._state(), workspace.learn(place)
         learner = state.stored.learner
+        # -1 says that the row is not finite, -2 that numbers have overflowed.
         if done == -1:
             raise mirror.NotFiniteError(0, np.empty(0), np.empty(0))
         if done < 0:
@@ -449,40 +476,3 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def place_labels(
-    given: np.ndarray, known: np.ndarray, places: Mapping[Any, int]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places of labels, and all labels: known ones first, then new ones.
-
-    Texts and numbers together raise a TypeError.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> place_labels(np.array(["c", "a", "c"]), np.array(["a", "b"]), {"a": 0, "b": 1})
-    (array([2, 0, 2]), array(['a', 'b', 'c'], dtype='<U1'))
-    """
-    found, inverse = np.unique(given, return_inverse=True)
-    labels = found.tolist()
-    unseen = [label for label in labels if label not in places]
-    if unseen:
-        texts = [all(isinstance(label, str) for label in each) for each in (known.tolist(), unseen)]
-        if len(known) and texts[0] != texts[1]:
-            raise TypeError(
-                f"{unseen[0]!r} has another type than earlier labels such as "
-                f"{known.tolist()[0]!r}; give labels of one type, for example str(label) for each."
-            )
-        new = np.asarray(unseen, dtype=found.dtype)
-        known = np.concatenate([known, new]) if len(known) else new
-        places = {**places, **{label: len(places) + at for at, label in enumerate(unseen)}}
-    own = np.asarray([places[label] for label in labels], dtype=np.int64)
-    return own[inverse.reshape(-1)], known
-
-
-def as_rows(x: Row) -> Any:
-    """Return one row as rows: a list of one dict, a sparse row, or an array of two dimensions."""
-    if isinstance(x, Mapping):
-        return [x]
-    return x if sparse.issparse(x) else np.asarray(x).reshape(1, -1)

@@ -14,10 +14,10 @@ from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import check_dense_targets, check_one_kind_of_label
 from mixnorm.estimators._common.parameters import ClassWeight, Loss, Norm, Number, Seed, Switch
 from mixnorm.estimators._common.validation import check_classification_targets
-from mixnorm.estimators.online.base import OnlineEstimator, as_rows, place_labels
+from mixnorm.estimators.online.base import OnlineEstimator
 from mixnorm.estimators.online.descent import HashedColumns, MirrorDescent
-from mixnorm.estimators.online.names import Row
-from mixnorm.estimators.online.state import OnlineTargets
+from mixnorm.estimators.online.names import Row, as_rows
+from mixnorm.estimators.online.state import OnlineTargets, place_labels
 from mixnorm.losses import JOINT, as_loss
 
 
@@ -89,6 +89,7 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         if state is None:
             check_classification_targets(y)
         if state is None:
+            # With ``classes`` all labels are known, and sorted, before the first row of some comes.
             known, places = np.unique(y if role is None else np.asarray(role)), None
         else:
             known, places = np.asarray(state.labels), state.places
@@ -98,6 +99,7 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         count = len(known)
         rows, known = place_labels(y, known, places)
         if len(known) > count:
+            # NaN is not equal to itself, so that every NaN would be a class of its own.
             if np.any(known != known):
                 raise ValueError("Input y contains NaN; drop rows whose class is not known.")
             check_classification_targets(y)
@@ -127,6 +129,7 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         workspace = self._workspace(x)
         if workspace is not None and not state.stored.plan.averaged:
             scores = workspace.scores()
+            # A score that is NaN is not equal to itself; ``argmax`` finds it first.
             best = int(np.argmax(scores))
             if scores[best] == scores[best]:  # else `predict` raises the error
                 return state.labels.item(best)
@@ -144,8 +147,8 @@ class GroupPerceptron(OnlineClassifier):
 
     It predicts the class with the largest score. After a mistake it adds the row to the sum of the
     right class, and subtracts it from the sum of the predicted class. The weights are a mirror map
-    of these sums, :math:`w_j = v_j \|v_j\|_2^{p - 2}` for the column of each feature, so that
-    features that help many classes count most.
+    of these sums, :math:`w_j = v_j \|v_j\|_2^{p - 2}` for the column of each feature
+    (:eq:`mirror-columns`), so that features that help many classes count most.
 
     Parameters
     ----------
@@ -187,6 +190,8 @@ class GroupPerceptron(OnlineClassifier):
         Passes over the rows: one. ``n_rounds_`` counts the rows.
     n_features_in_ : int
         Number of features seen.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where all are strings.
 
     See Also
     --------
@@ -259,9 +264,10 @@ class GroupPerceptron(OnlineClassifier):
 class MirrorDescentClassifier(OnlineClassifier, MirrorDescent):
     r"""Online classification under a norm, by mirror descent.
 
-    The weights are the mirror map of minus the sum of gradients so far, times a step size. By
-    default every feature has a step size of its own, which depends on its past gradients, and is
-    measured from its running mean in running units, so that raw rows will do.
+    The weights are the mirror map of minus the sum of gradients so far, times a step size
+    (:eq:`mirror-play`). By default every feature has a step size of its own, which depends on its
+    past gradients, and is measured from its running mean in running units, so that raw rows will
+    do.
 
     Parameters
     ----------
@@ -327,6 +333,8 @@ class MirrorDescentClassifier(OnlineClassifier, MirrorDescent):
         Passes over the rows: one. ``n_rounds_`` counts the rows.
     n_features_in_ : int
         Number of features seen.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where all are strings.
 
     See Also
     --------
@@ -374,6 +382,8 @@ class MirrorDescentClassifier(OnlineClassifier, MirrorDescent):
     conservative: Annotated[float, Number(least=0, below=1)] = 0.01
 
     def _loss(self) -> Any:
+        # Only losses that the compiled loop knows are named; other loss objects are called row by
+        # row.
         known = {name: kind for name, kind in JOINT.items() if kind.row_code is not None}
         loss = as_loss(self.loss, known)
         if not loss.is_classifier:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-_CURVE_SIZE = 1000  # of a curve, at most; a longer one drops every second point
+# Most points of a curve: a longer one drops every second point.
+_CURVE_SIZE = 1000
 
 
 @dataclass(eq=False)
@@ -39,6 +40,8 @@ class Curve:
     ) -> None:
         """Add the rounds after the first ``start``, which had these mistakes and this loss."""
         end = start + len(wrong)
+        # Points are at multiples of the stride. Doubling it drops every second point, and those
+        # that stay are at multiples of the new stride, whatever blocks the rows came in.
         while len(self.rounds) + end // self.stride - start // self.stride > _CURVE_SIZE:
             self._thin()
         places = np.arange(start + 1, end + 1)
@@ -46,6 +49,8 @@ class Curve:
         if len(kept):
             self.rounds += places[kept].tolist()
             self.mistakes += (mistakes + np.cumsum(wrong)[kept]).tolist()
+            # The earlier sum is the first term, so that the additions are the same as row by row
+            # and the last digit does not depend on the blocks.
             self.losses += np.cumsum(np.concatenate([[loss], losses]))[1:][kept].tolist()
 
     def note(self, at: int, mistakes: int, loss: float) -> None:
@@ -69,5 +74,6 @@ class Curve:
         count = len(self.rounds)
         if not len(self.mistakes) == len(self.losses) == count <= _CURVE_SIZE or self.stride < 1:
             raise ValueError(f"the curve must have at most {_CURVE_SIZE} points, and a stride")
+        # ``extend`` relies on it: a curve from a file with other points would grow wrong.
         if self.rounds != [self.stride * at for at in range(1, count + 1)]:
             raise ValueError("the rounds of the curve must be evenly spaced")

@@ -47,6 +47,8 @@ class MirrorDescent(OnlineEstimator):
 
     def _check_together(self) -> None:
         norm = as_norm(self.norm)
+        # Steps by feature are those of AdaGrad in the Euclidean norm (:eq:`feature-steps`); other
+        # norms have no such rule.
         if self.learning_rate == "feature" and not is_euclidean(norm):  # also with few columns
             raise mirror.rule_error(norm)
 
@@ -55,10 +57,14 @@ class MirrorDescent(OnlineEstimator):
         rule = self.learning_rate
         if rule == "auto":
             euclidean = is_euclidean(norm) and mirror.are_compiled(losses)
+            # A ball needs the norm of all weights after each step, which steps by feature do not
+            # keep.
             by_feature = self._by_feature and euclidean and self.radius is None
             rule = "feature" if by_feature else "adaptive"
         if self.eta0 is not None:
             return rule, float(self.eta0)
+        # :eq:`adaptive-rate` has R, the size of the weights to compete with; inside a ball this is
+        # its radius.
         if rule == "adaptive" and self.radius is not None:
             return rule, float(self.radius)
         return rule, {"feature": self._first_rate, "adaptive": 10.0}.get(rule, 1.0)

@@ -14,10 +14,9 @@ from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines import mirror
 from mixnorm.estimators._common.inputs import check_one_kind_of_label
 from mixnorm.estimators._common.parameters import Loss, Norm
-from mixnorm.estimators.online.base import as_rows, place_labels
 from mixnorm.estimators.online.descent import MirrorDescent
-from mixnorm.estimators.online.names import Row
-from mixnorm.estimators.online.state import OnlineRows, OnlineTargets
+from mixnorm.estimators.online.names import Row, as_rows
+from mixnorm.estimators.online.state import OnlineRows, OnlineTargets, place_labels
 from mixnorm.losses import SCALAR, as_loss
 from mixnorm.models import TaskOutputs
 
@@ -70,6 +69,9 @@ class OnlineMultiTaskLearner(MirrorDescent):
     ----------
     tasks_ : ndarray of shape (n_tasks,)
         The tasks: those of the first call, sorted, then later ones in order of arrival.
+    classes_ : list
+        For each task its two classes, the second of which has positive scores; None for tasks with
+        numbers.
     coef_, intercept_ : ndarrays of shapes (n_tasks, n_features) and (n_tasks,)
         The weights, in the units of the rows.
     mistakes_, loss_, n_rounds_, n_updates_ : int, float, int, int
@@ -81,6 +83,8 @@ class OnlineMultiTaskLearner(MirrorDescent):
         Passes over the rows: one. ``n_rounds_`` counts the rows.
     n_features_in_ : int
         Number of features seen.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where all are strings.
 
     See Also
     --------
@@ -137,6 +141,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
         return loss
 
     def _losses(self, targets: OnlineTargets) -> list[Any]:
+        # Losses of earlier tasks stay as they were, even if the parameter has been changed since.
         known = [] if self._resume is None else [*self._resume.stored.plan.losses]
         new = list(enumerate(targets.tasks()))[len(known) :]
         return known + [self._loss_of(place, task) for place, task in new]
@@ -192,6 +197,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
         if getattr(given, "ndim", 2) != 3:
             return super()._check_rows(given)
         self._check_no_names()
+        # scikit-learn's checks take tables of two axes alone.
         X = np.asarray(given, dtype=np.float64)
         if self._resume is None:
             self.n_features_in_ = X.shape[2]
@@ -238,12 +244,15 @@ class OnlineMultiTaskLearner(MirrorDescent):
 
     def _encode_signs(self, targets: OnlineTargets) -> OnlineTargets:
         """Return targets with classes as -1 and 1, and the lower class of each task."""
+        # A copy, because signs are written into it and the targets are the user's.
         labels, values = targets.places, targets.values.copy()
         before = () if self._resume is None else self._resume.low
+        # One for each task; NaN until its lower class is seen.
         low = [*before, *[math.nan] * (targets.n_outputs - len(before))]
         for place, loss in enumerate(self._losses(targets)):
             if not loss.is_binary:
                 continue
+            # With a task for each row there is one column of targets; without, one for each task.
             rows = labels == place if len(labels) else np.ones(len(values), dtype=bool)
             column = 0 if len(labels) else place
             given = values[rows, column]
@@ -252,6 +261,8 @@ class OnlineMultiTaskLearner(MirrorDescent):
             values[rows, column] = np.where(
                 np.isnan(given), np.nan, np.where(given > 0.0, 1.0, -1.0)
             )
+        # The same tuple is returned if nothing is new, which tells the caller that the state can
+        # stay.
         same = np.array_equal(low, before, equal_nan=True)
         return targets._replace(
             values=np.ascontiguousarray(values), low=before if same else tuple(low)
@@ -259,12 +270,14 @@ class OnlineMultiTaskLearner(MirrorDescent):
 
     def _lower_class(self, task: Hashable, given: np.ndarray, before: float) -> float | None:
         """Return the lower class of a task as the user gave it; None if no row has it."""
+        # NaN says that a row has no target for this task.
         known = given[~np.isnan(given)]
         wrong = known[~np.isin(known, (-1.0, 0.0, 1.0))]
         if len(wrong):
             raise ValueError(
                 f"Task {task!r} has two classes, given as -1 and 1 or 0 and 1; got {wrong[0]:g}."
             )
+        # The classes of a task are 1 and either -1 or 0; predictions come back in the user's pair.
         low = set(known[known < 1.0].tolist())
         if len(low if math.isnan(before) else low | {before}) > 1:
             raise ValueError(
@@ -296,6 +309,12 @@ class OnlineMultiTaskLearner(MirrorDescent):
         """The tasks, in order of arrival."""
         return np.asarray(self._state().labels)
 
+    @property
+    def classes_(self) -> list[np.ndarray | None]:
+        """For each task its two classes as the user gave them; None for tasks with numbers."""
+        outputs: Any = self._state().outputs
+        return list(outputs.classes)
+
     # --- predictions
 
     def decision_function(self, X: MatrixLike, task: ArrayLike | None = None) -> np.ndarray:
@@ -320,6 +339,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
                     f"X has shape {given.shape}; give an input for each task, of shape "
                     f"(n_samples, {weights.shape[0]}, {weights.shape[1]})."
                 )
+            # Row i of task r has its own input: x_ir times the weights of the task.
             products = np.einsum("irj,rj->ir", given, weights)
             return np.asarray(products + intercept)
         scores = self._scores(X)

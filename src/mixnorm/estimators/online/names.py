@@ -59,12 +59,15 @@ class Names:
             for name, value in row.items():
                 place, number = self._entry(name, value, fresh if learn else None)
                 if place is not None and (gaps or not math.isnan(number)):
+                    # Two names may share a hashed column; their values add up.
                     found[place] = found.get(place, 0.0) + number
+            # Sorted columns make the matrix canonical, which the compiled loops rely on.
             order = sorted(found)
             columns += order
             values += [found[place] for place in order]
             ends.append(len(columns))
         width = len(self.places) + len(fresh) if self.hashed is None else self.hashed
+        # At least one column: a row of an empty dict is still a row.
         X = sparse.csr_matrix(
             (np.asarray(values, dtype=np.float64), np.asarray(columns, dtype=np.int64), ends),
             shape=(len(rows), max(width, 1)),
@@ -89,10 +92,13 @@ class Names:
                 "for an unknown value."
             ) from None
         if self.hashed is not None:
+            # The same in every process, unlike Python's own hash of texts. The sign of the code is
+            # that of the value, so that values that collide cancel on average.
             code = murmurhash3_32(str(name), seed=0)
             return abs(code) % self.hashed, number if code >= 0 else -number
         place = self.places.get(name)
         if place is None and fresh is not None:
+            # New names are kept apart until all rows are checked.
             place = fresh.setdefault(name, len(self.places) + len(fresh))
         return place, number
 
@@ -102,6 +108,8 @@ class Names:
 
     def check(self, n_features: int) -> None:
         """Raise ValueError unless each column has a name; the names may be from a file."""
+        # Names and columns must pair off from zero on; ``rows`` would otherwise make entries beyond
+        # the matrix.
         places = list(self.places.values())
         if set(map(type, places)) - {int} or places != list(range(len(places))):
             raise ValueError("vocabulary_ must have names with places from 0 on")
@@ -114,3 +122,10 @@ class Names:
 def are_mappings(X: object) -> TypeGuard[Sequence[Mapping[Any, Any]]]:
     """Tell whether rows are dicts."""
     return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
+
+
+def as_rows(x: Row) -> Any:
+    """Return one row as rows: a list of one dict, a sparse row, or an array of two dimensions."""
+    if isinstance(x, Mapping):
+        return [x]
+    return x if sparse.issparse(x) else np.asarray(x).reshape(1, -1)

@@ -12,9 +12,8 @@ from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines import mirror
 from mixnorm.estimators._common.parameters import Loss, Norm
 from mixnorm.estimators._common.regressor import RegressorMixin
-from mixnorm.estimators.online.base import as_rows
 from mixnorm.estimators.online.descent import MirrorDescent
-from mixnorm.estimators.online.names import Row
+from mixnorm.estimators.online.names import Row, as_rows
 from mixnorm.estimators.online.state import OnlineTargets
 from mixnorm.losses import SCALAR, as_loss
 
@@ -78,6 +77,8 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         Passes over the rows: one. ``n_rounds_`` counts the rows.
     n_features_in_ : int
         Number of features seen.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where all are strings.
 
     Examples
     --------
@@ -143,8 +144,10 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
             raise ValueError(
                 f"y has {values.shape[1]} columns, and had {known} before; give the same targets."
             )
+        # The first known target sets the unit and the origin of all others.
         if state is None and np.all(np.isnan(values)):
             raise ValueError("Input y contains NaN only; give the targets that are known.")
+        # The shape of the first targets decides that of all predictions.
         single = y.ndim == 1 if state is None else state.single
         nothing = np.empty(0, dtype=np.int64)
         return OnlineTargets(nothing, np.ascontiguousarray(values), single=single)
@@ -173,6 +176,7 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         workspace = self._workspace(x)
         if workspace is not None and not state.stored.plan.averaged:
             scores = workspace.scores()
+            # NaN comes from a row that the fast way did not check.
             if not math.isnan(scores[0]):  # else `predict` raises the error
                 return float(scores[0]) if state.single else scores.copy()
         found = self.predict(as_rows(x))[0]

@@ -83,7 +83,7 @@ class OnlineState:
     low : tuple of float
         For each task the lower of its two classes as the user gave it; NaN if not seen so far.
     single : bool
-        OnlineTargets are numbers that had one dimension, and so have predictions.
+        Whether the targets are numbers that had one dimension; predictions then have one as well.
     """
 
     stored: LearnerState
@@ -112,8 +112,10 @@ class OnlineState:
         if self.labels is None:
             return NumberOutputs(self.single, 1.0, np.zeros(self.stored.n_outputs), losses[0])
         if self.stored.plan.joint:
+            # A perceptron has no loss that could turn scores into probabilities.
             known = losses[0] != PERCEPTRON and gives_probabilities(losses[0])
             return ClassOutputs(self.labels, losses[0] if known else None)
+        # A task of which only the upper class was seen so far has -1 as its lower one.
         low = [-1.0 if math.isnan(value) else value for value in self.low]
         classes = [
             np.asarray([value, 1.0]) if loss.is_binary else None
@@ -123,10 +125,12 @@ class OnlineState:
 
     def check(self, max_bytes: int) -> None:
         """Raise ValueError unless learning can continue from here; the state may be a file's."""
+        # First the arrays, which all checks below read.
         self.stored.check(max_bytes)
         self.curve.check()
         n_features, n_outputs = self.stored.n_features, self.stored.n_outputs
         known = self.inputs.n_features
+        # Without any column there is one weight, because arrays need a length.
         if type(known) is not int or max(known, 1) != max(n_features, 1):
             raise ValueError(f"n_features_in_ must be {n_features}, the number of weights")
         if self.inputs.names is not None and len(self.inputs.names) != n_features:
@@ -140,3 +144,35 @@ class OnlineState:
             fits = fits and len(self.low) == (0 if self.stored.plan.joint else n_outputs)
         if not fits or (self.single and (self.labels is not None or n_outputs != 1)):
             raise ValueError(f"the labels or targets must be those of {n_outputs} outputs")
+
+
+def place_labels(
+    given: np.ndarray, known: np.ndarray, places: Mapping[Any, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places of labels, and all labels: known ones first, then new ones.
+
+    Texts and numbers together raise a TypeError.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> place_labels(np.array(["c", "a", "c"]), np.array(["a", "b"]), {"a": 0, "b": 1})
+    (array([2, 0, 2]), array(['a', 'b', 'c'], dtype='<U1'))
+    """
+    found, inverse = np.unique(given, return_inverse=True)
+    labels = found.tolist()
+    unseen = [label for label in labels if label not in places]
+    if unseen:
+        # NumPy would turn numbers beside texts into texts: the label 1 would become '1'.
+        texts = [all(isinstance(label, str) for label in each) for each in (known.tolist(), unseen)]
+        if len(known) and texts[0] != texts[1]:
+            raise TypeError(
+                f"{unseen[0]!r} has another type than earlier labels such as "
+                f"{known.tolist()[0]!r}; give labels of one type, for example str(label) for each."
+            )
+        new = np.asarray(unseen, dtype=found.dtype)
+        known = np.concatenate([known, new]) if len(known) else new
+        # A new dictionary: the old one belongs to a state that stays if learning fails.
+        places = {**places, **{label: len(places) + at for at, label in enumerate(unseen)}}
+    own = np.asarray([places[label] for label in labels], dtype=np.int64)
+    return own[inverse.reshape(-1)], known

@@ -108,19 +108,26 @@ class BaseShareBoost(
         if previous is not None:
             self._check_continues(previous, X.shape[1])
         check_pool_takes(pool, X)
+        # The weights of classes come before rows are normalised, so that alpha="auto" counts them
+        # too.
         given = apply_class_weights(self.class_weight, y, sample_weight)
         target, n_outputs, outputs = self._encode_targets(X, y, given)
         weight = check_weights(given, X.shape[0], working_dtype(X), like=X)
         n_rows = total_weight(given, X.shape[0])
         if given is not None and isinstance(self._get_alpha(), str):
             self._warn_of_light_rows(n_rows, weight)
+        # Only now is the fit sure to begin: an error above leaves the libraries of the last fit.
         self._remember(X, y)
+        # Binding does what is done once: ranges, scales and bins of columns.
         data = self._bind_pool(pool, X, weight) if data is None else data
+        # Columns that do not vary cannot be chosen, and do not count as available.
         wanted = self._count_features(int(data.n_usable))
         unit = self._alpha_unit(outputs)
+        # Weights of the model are for columns as given, those of the engine for scaled columns.
         start = None if previous is None else scale_path(previous.path, data, weight, unit)
         left = wanted if start is None else max(0, wanted - len(start.rounds))
         if options.backward:
+            # Callbacks are told the largest number of rounds.
             left = 2 * (wanted + options.backward) - 1  # forward and backward
         left += options.tune
         if progress is None:
@@ -209,6 +216,8 @@ class BaseShareBoost(
         try:  # not of a pickle, which depends on the parts that objects share
             own = (self._pool(), self._loss(), options.penalty, self.class_weight)
             return str(joblib.hash((*own, *flags)))
+        # Without a hash two settings cannot be compared; such a path is continued by the same
+        # object alone.
         except (pickle.PicklingError, AttributeError, TypeError):  # a class made in a function
             return f"of its own: {id(self)}"
 
@@ -262,6 +271,7 @@ class BaseShareBoost(
 
     def _count_features(self, available: int) -> int:
         """Return the number of features to choose; warn if it is more than the available ones."""
+        # A budget is a limit by itself; without one 20 features are a size that people still read.
         if self.n_features_to_select is None:
             return available if self.cost_budget is not None else min(DEFAULT_SIZE, available)
         if self.n_features_to_select > available:
@@ -324,6 +334,7 @@ class BaseShareBoost(
         found = np.zeros(width)
         for atom, weights in zip(model.support, np.split(model.weights, ends), strict=False):
             read = np.unique(model.pool.feature_indices([atom], width))
+            # An atom may read several columns, which share its weight.
             found[read] += np.hypot.reduce(weights.ravel()) / len(read)
         return found
 
@@ -398,4 +409,4 @@ class BaseShareBoost(
 
 def refuse_to_continue(reason: str) -> NoReturn:
     """Raise the error of a path that ``warm_start`` cannot continue."""
-    raise ValueError(f"warm_start=True {reason}. Set warm_start=False to start anew.")
+    raise ValueError(f"warm_start=True {reason}. Set warm_start=False to start over.")

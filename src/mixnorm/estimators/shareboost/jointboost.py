@@ -171,6 +171,8 @@ class JointBoostClassifier(_Boosted):
         # Two classes have opposite labels: one score, positive for the second, is enough.
         several = len(classes) > 2
         target = labels if several else np.where(labels == 1, 0, -1)
+        # Rows without weight are dropped here; ``bin_columns`` has already left them out of the
+        # bins.
         kept = weight > 0.0
         bins = boosting.bin_columns(X, weight, self.n_bins)
         whole = FitTask.of_fit(self, X, y, sample_weight, self.n_rounds)
@@ -203,6 +205,7 @@ class JointBoostClassifier(_Boosted):
     # Attributes of the model.
 
     def _importances(self) -> np.ndarray:
+        # Rounding may let the loss of a last round rise.
         drops = -np.diff(self.path_["loss"], prepend=self.null_loss_)
         return np.bincount(self.path_["feature"], np.maximum(drops, 0.0), self.n_features_in_)
 
@@ -254,7 +257,9 @@ class JointBoostClassifier(_Boosted):
         """
         scores = self._scores(X)
         if scores.shape[1] == 1:
+            # ln(1 / (1 + exp(-2H))) without overflow, for the first class with -H in place of H.
             return np.asarray(-np.logaddexp(0.0, 2.0 * np.hstack([scores, -scores])))
+        # Divided by their sum, in logarithms.
         logarithm = -np.logaddexp(0.0, -2.0 * scores)
         return np.asarray(logarithm - np.logaddexp.reduce(logarithm, axis=1, keepdims=True))
 

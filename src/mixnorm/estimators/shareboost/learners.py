@@ -34,8 +34,8 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
 
     over the chosen columns of :math:`W`, with weights :math:`w_i` that sum to one, features in
     standard units, a penalty :math:`\Omega` (:math:`\|W\|_F^2` by default), and a free intercept
-    :math:`b`. The chosen features and the predictions do not depend on the units and origins of
-    columns.
+    :math:`b` (:eq:`shareboost-objective`). The chosen features and the predictions do not depend on
+    the units and origins of columns.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
     fit_intercept : bool, default=True
         Fit an intercept, which is not penalised and does not count as a feature.
     warm_start : bool, default=False
-        Continue the path of the previous ``fit`` instead of starting anew.
+        Continue the path of the previous ``fit`` instead of starting over.
     random_state : int, RandomState instance or None, default=None
         For pools that draw at random; :class:`~mixnorm.pools.Columns` does not.
     options : GreedyOptions, optional
@@ -102,6 +102,8 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
         from the features of ``path_`` where some were replaced, dropped or tuned.
     pool_ : pool object
         The pool, with what it has learned from the data, such as the templates of patches.
+    cost_ : Cost
+        Operations per row: those of the features, and of their weights.
     null_loss_ : float
         Training loss with no features.
     classes_ : ndarray of shape (n_classes,)
@@ -170,6 +172,7 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
                 "continues a path, but y has other classes than the last fit: "
                 f"{classes!r} instead of {known!r}"
             )
+        # The model keeps a loss of its own, which does not change with the parameter.
         loss = copy.deepcopy(self._loss())
         return labels, classes.shape[0], ClassOutputs(to_numpy(classes), loss)
 
@@ -188,8 +191,8 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
 
     over the chosen columns of :math:`W`, with weights :math:`w_i` that sum to one, features in
     standard units, a penalty :math:`\Omega` (:math:`\|W\|_F^2` by default), and a free intercept
-    :math:`b`. The chosen features and the predictions do not depend on the units and origins of
-    columns.
+    :math:`b` (:eq:`shareboost-objective`). The chosen features and the predictions do not depend on
+    the units and origins of columns.
 
     Parameters
     ----------
@@ -210,7 +213,7 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
     fit_intercept : bool, default=True
         Fit an intercept, which is not penalised and does not count as a feature.
     warm_start : bool, default=False
-        Continue the path of the previous ``fit`` instead of starting anew.
+        Continue the path of the previous ``fit`` instead of starting over.
     random_state : int, RandomState instance or None, default=None
         For pools that draw at random; :class:`~mixnorm.pools.Columns` does not.
     options : GreedyOptions, optional
@@ -244,6 +247,8 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         from the features of ``path_`` where some were replaced, dropped or tuned.
     pool_ : pool object
         The pool, with what it has learned from the data, such as the templates of patches.
+    cost_ : Cost
+        Operations per row: those of the features, and of their weights.
     null_loss_ : float
         Training loss with no features.
     n_iter_ : int
@@ -290,11 +295,14 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         if previous is not None:  # a path is continued in its own units
             centre = follow(previous.outputs.centre, y)
         else:
+            # The mean of the targets: with a free intercept, subtracting it changes no weight.
             centre = weight @ counted
             centre = centre if self.fit_intercept else xp.zeros_like(centre)
+        # Rows of weight zero get the centre as their target, a deviation of zero.
         deviations = xp.where(weight[:, None] > 0, targets, centre) - centre
         spread = to_numpy(xp.max(xp.abs(deviations), axis=0))
         check_alike(spread, sizes)
+        # One unit for all outputs: a unit for each would change their proportion in the loss.
         unit = (float(np.max(spread)) or 1.0) if previous is None else previous.outputs.unit
         loss = copy.deepcopy(self._loss())
         outputs = NumberOutputs(y.ndim == 1, unit, to_numpy(centre), loss)

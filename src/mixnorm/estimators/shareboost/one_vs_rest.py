@@ -175,10 +175,12 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         plain = self._make_learner()
         pool = copy.deepcopy(plain._pool())
         given = apply_class_weights(self.class_weight, y, sample_weight)
+        # The columns are the same for every class; only the targets differ.
         data = plain._bind_pool(pool, X, check_weights(given, X.shape[0], working_dtype(X)))
         pool = data.pool  # with what it has learned from the data
         plain.n_features_in_ = self.n_features_in_
         outputs = ClassOutputs(classes, copy.deepcopy(plain._loss()))
+        # The paths of two classes would mirror each other.
         own = range(len(classes)) if len(classes) > 2 else [1]
         progress = FitTask.of_fit(self, X, y, sample_weight, len(own))
         jobs = (
@@ -294,6 +296,8 @@ def _fit_class(
     Its rounds are not reported to callbacks, since the model of one class is of no use to them.
     """
     with warnings.catch_warnings(record=True) as caught:
+        # Every warning is caught: workers cannot show it, and one class's would hide that of
+        # another.
         warnings.simplefilter("always")
         plain._fit(X, own, sample_weight, pool, data=data)
     return plain.model_.path, [(warning.category, str(warning.message)) for warning in caught]

@@ -87,6 +87,7 @@ class GreedyParameters(CheckedParameters):
         super().set_params(**params)  # type: ignore[misc]  # of scikit-learn, further up
         if changed:
             inner = {name.removeprefix("options__"): value for name, value in changed.items()}
+            # A new object, so that clones and other estimators with the same options keep theirs.
             self.options = copy(self.options_).set_params(**inner)
         return self
 

@@ -44,11 +44,13 @@ class SizeProblem(RowProblem):
     def __post_init__(self) -> None:
         longest = self.estimator.n_features_to_select
         if longest is None:  # under a budget, the number of features is not known before the fit
+            # The number only bounds a chain, which may be shorter.
             longest = DEFAULT_SIZE if self.estimator.cost_budget is None else sys.maxsize
         self.chains = (int(longest),) * len(self.alphas)
 
     def fold(self, train: np.ndarray, test: np.ndarray) -> Callable[[int], Iterator[Candidate]]:
         """Return a function of the chain that yields its sizes, fitted on the rows ``train``."""
+        # Held-out rows of weight zero change nothing in a fit, and no fold copies ``X``.
         weight = np.zeros(self.X.shape[0])
         weight[train] = 1.0 if self.weight is None else self.weight[train]
         return partial(self._sizes, weight, test)
@@ -63,6 +65,7 @@ class SizeProblem(RowProblem):
         for size, scores in enumerate(model.staged_scores(take_rows(self.X, test)), start=1):
             params = {"n_features_to_select": size, "alpha": alpha}
             yield Candidate(params, test, scores, model.truncate(size))
+        # What is done has been yielded; an unfinished path must not be compared with whole ones.
         if model.path.interrupted:
             raise KeyboardInterrupt
 
@@ -168,7 +171,7 @@ class_weight
     n_splits_ : int
         The number of folds that were scored.
     alpha_, options_, selected_, support_, selected_names_, feature_importances_, path_, coef_, \
-intercept_, null_loss_, classes_, n_iter_, n_features_in_, feature_names_in_
+intercept_, cost_, null_loss_, classes_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`ShareBoostClassifier`, for the model fitted on all data.
 
     Examples
@@ -225,7 +228,7 @@ class ShareBoostRegressorCV(_SizeByCrossValidation, ShareBoostRegressor):
     n_splits_ : int
         The number of folds that were scored.
     alpha_, options_, selected_, support_, selected_names_, feature_importances_, path_, coef_, \
-intercept_, null_loss_, n_iter_, n_features_in_, feature_names_in_
+intercept_, cost_, null_loss_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`ShareBoostRegressor`, for the model fitted on all data.
 
     Examples

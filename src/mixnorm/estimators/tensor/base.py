@@ -214,6 +214,7 @@ class TensorKernelLearner(ReportedMixin, CallbackSupportMixin, BaseEstimator):
         kept = np.flatnonzero(weight > 0.0)
         rows, count = X[kept], weight[kept]
         # Only relative weights matter; huge and tiny sums of weights would lose digits.
+        # gamma is multiplied back by it in ``gamma_raw_``.
         unit = float(np.mean(count))
         count = count / unit
         frame = np.array([[1.0], [0.0], [1.0]]) * np.ones(X.shape[1])
@@ -250,6 +251,7 @@ class TensorKernelLearner(ReportedMixin, CallbackSupportMixin, BaseEstimator):
             task = progress.task("output")
             fitted.append(self._solve_output(made, output, data.weight, gamma))
             task.end()
+            # A model of some outputs is of no use.
             if fitted[-1].found.interrupted and len(fitted) < len(outputs):
                 raise KeyboardInterrupt
         self._report(made, [one.found for one in fitted])
@@ -276,8 +278,10 @@ class TensorKernelLearner(ReportedMixin, CallbackSupportMixin, BaseEstimator):
         log_size = made.log_scale + math.log(output.scale) / made.q
         log_unit = math.log(output.unit)
         degree = degree_of(output.loss) or 0
+        # :eq:`tensor-rescaling`, in logarithms, because powers of units overflow.
         raw = _exponentiate(math.log(gamma) + (p - degree) * log_unit - p * log_size)
         value = _exponentiate(p * (log_unit - log_size))
+        # :eq:`tensor-rescaling` for the kernel divided by the scale, a factor s^q of the features.
         alpha = found.alpha * output.scale ** (-1.0 / (made.q - 1.0))
         norm = float(found.alpha @ found.scores) * output.scale ** (-1.0 / (made.q - 1.0))
         return OutputSolution(alpha, norm, found.objective * value, found.gap * value, raw, found)
@@ -321,6 +325,7 @@ class TensorKernelLearner(ReportedMixin, CallbackSupportMixin, BaseEstimator):
             norms = (np.abs(expansion.weights) ** p).sum(axis=0)
         # In units of the unscaled kernel and targets.
         logs = np.log(units) / (made.q - 1.0) - made.q / (made.q - 1.0) * made.log_scale
+        # Rows of weight zero have the dual variable zero.
         whole = np.zeros((data.n_samples, len(fitted)))
         whole[data.kept] = alphas * np.exp(np.clip(logs, -700.0, 700.0))
         raw = np.array([one.gamma_raw / data.unit for one in fitted])
@@ -416,6 +421,7 @@ def _build_output(
     unit = 1.0
     if degree_of(loss) is not None:
         largest = float(np.max(np.abs(y), initial=0.0)) or 1.0
+        # The root of the mean square, taken in units of the largest so that no square overflows.
         unit = largest * (math.sqrt(float(np.average((y / largest) ** 2, weights=weight))) or 1.0)
         loss = Frame(np.zeros(1), unit, 2).scale_loss(loss)
     target = y / unit
@@ -443,6 +449,7 @@ def _fit_frame(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
     Z = X / divisor
     centre = np.average(Z, axis=0, weights=weight)
     spread = np.sqrt(np.average((Z - centre) ** 2, axis=0, weights=weight))
+    # The spread of a constant column is rounding, which grows with the root of the number of rows.
     constant = spread <= 10.0 * np.finfo(np.float64).eps * np.sqrt(len(X)) * np.abs(centre)
     return np.stack([divisor, centre, np.where(constant | (spread == 0.0), 1.0, spread)])
 

@@ -84,6 +84,7 @@ def _find_weights(model: TensorModel, top: int) -> tuple[np.ndarray, np.ndarray 
         )
     q, rng = model.q, np.random.default_rng(0)
     most = max(_MONOMIALS_TO_DRAW, _MONOMIALS_PER_FEATURE * top)
+    # Drawn by their share of the kernel: a monomial that matters for no row has no weight either.
     made = draw_features(expansion.kernel, expansion.columns, q, most, rng)
     return weights_of_sums(made.features @ expansion.alpha, q), made.exponents
 
@@ -94,6 +95,7 @@ def _log_factors(model: TensorModel, powers: np.ndarray) -> np.ndarray:
     logs = (kernel.log_rho(degrees) + MonomialList(powers).log_counts()) / model.q
     logs = logs - degrees * np.log(model.expansion.unit)
     # Columns that the kernel adds to those of X are constants.
+    # Powers of a constant column are a factor of the coefficient.
     constants = kernel.columns(np.zeros((1, width)))[0, width:]
     return np.asarray(logs + powers[:, width:] @ np.log(constants))
 

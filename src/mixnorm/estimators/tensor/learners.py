@@ -45,6 +45,7 @@ class TensorRegressor(MultiOutputMixin, RegressorMixin, TensorKernelLearner):
         middle = np.zeros(y.shape[1])
         if self.fit_intercept and self._loss().lipschitz < math.inf:
             # The median, which a few outliers do not move.
+            # For losses that grow linearly the best constant is a median.
             middle = np.quantile(y, 0.5, axis=0, weights=weight, method="inverted_cdf")
         elif self.fit_intercept:
             middle = np.average(y, axis=0, weights=weight)
@@ -88,8 +89,8 @@ class TensorKernelRegressor(TensorRegressor):
 
     .. math:: \min_w \gamma \sum_i L(y_i, \langle w, \Phi(x_i) \rangle) + \tfrac1p \|w\|_p^p
 
-    to a duality gap. Few features have most of the weight, and none has to be computed: for
-    ``q = 4``, :math:`p = 4/3`, the kernel of four rows replaces them.
+    until the duality gap is small (:eq:`tensor-primal`). Few features have most of the weight, and
+    none has to be computed: for ``q = 4``, :math:`p = 4/3`, the kernel of four rows replaces them.
 
     Parameters
     ----------

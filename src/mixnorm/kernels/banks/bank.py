@@ -274,6 +274,8 @@ def gaussian_bank(
     11
     """
     if tau is None:
+        # From far below to far above the mean distance. If the largest weight is at either end, try
+        # wider or narrower kernels.
         tau, relative = (2.0 ** np.arange(-6, 5)).tolist(), True
     return KernelBank(make_width_kernels(GaussianKernel, tau, relative, "tau"), **other)
 

@@ -44,6 +44,7 @@ def build(
     plan, fitted, columns, tables, group_of = _prepare_tables(
         make_plan(bank.kernels, bank.columns), X, y, weight, bank.preprocess
     )
+    # Rows are kept by group of columns, each packed once however many kernels compare it.
     rows = _prepare_rows(plan, tables, group_of)
     kernels = _fit_kernels(plan.kernels, rows, weight, group_of)
     made = FittedBank(
@@ -78,6 +79,7 @@ def _fit_kernels(
         if not isinstance(kernel, WidthKernel) or not kernel.relative:
             found.append(kernel.resolve(rows[group]))
             continue
+        # The spread costs a pass over the rows; many widths share it.
         key = (group, type(kernel))
         if key not in spreads:
             spreads[key] = kernel.spread(rows[group], weight)
@@ -130,6 +132,7 @@ def _prepare_tables(
         return plan, *_prepare_tables_by_group(plan, X, y, weight, preprocess)
     fitted, Z, names = None, X, names_of(X)
     made = preprocess is not None
+    # A transformer of all columns makes one table, from which groups choose.
     if made:
         fitted, Z = _fit_transform(preprocess, X, y, weight)
         Z = as_input_table(Z)
@@ -142,7 +145,10 @@ def _prepare_tables(
     for label, spec in zip(plan.labels, plan.columns, strict=True):
         where = locate(spec, names, width, _name_chooser(label), made)
         if isinstance(where, int):
+            # One column chosen by position is a table of one column here; only transformers get an
+            # array of one axis.
             where = np.asarray([where])
+        # All columns, however they were chosen, are the table itself, and share its distances.
         if where is not None and np.array_equal(where, np.arange(width)):
             where = None
         key = None if where is None else tuple(where.tolist())
@@ -193,12 +199,15 @@ def _fit_transform(
     from sklearn.utils.validation import has_fit_parameter
 
     transformer = clone(transformer)
+    # ``fit_transform`` of many transformers takes no weights.
     if weight is not None and has_fit_parameter(transformer, "sample_weight"):
         found = transformer.fit(X, y, sample_weight=weight).transform(X)
     elif getattr(transformer, "fit_transform", None) is not None:
         found = transformer.fit_transform(X, y)
     else:
         found = transformer.fit(X, y).transform(X)
+    # Text vectorisers take a list of texts: given a table, they would go through its columns
+    # instead.
     n_rows = getattr(found, "shape", (len(X),))[0]
     if n_rows != X.shape[0]:
         raise ValueError(
@@ -227,6 +236,8 @@ def _measure_diagonals(bank: FittedBank, weight: np.ndarray | None) -> np.ndarra
     for m, kernel in enumerate(bank.kernels):
         rows = unpack(bank.rows[bank.group_of[m]])
         diagonal = np.asarray(kernel.diagonal(rows), dtype=np.float64)
+        # No entry exceeds the largest of the diagonal (Cauchy and Schwarz), so that none overflows
+        # if the diagonal does not. A comparison with NaN is false.
         if not np.all(diagonal <= limit):
             worst = int(np.flatnonzero(~(diagonal <= limit))[0])
             if np.isnan(diagonal[worst]):
@@ -239,6 +250,8 @@ def _measure_diagonals(bank: FittedBank, weight: np.ndarray | None) -> np.ndarra
                 f"{worst} of X, too large for {bank.dtype}. Scale the columns of X, or lower the "
                 "parameters of the kernel."
             )
+        # Metrics give kernels that are positive semi-definite by construction; a user's function
+        # may not.
         if kernel.metric is None:
             some = rows[block_rows(rows.shape[0])]
             check_matrices([np.asarray(kernel.between(some, some))], True, [bank.names[m]])
@@ -256,13 +269,17 @@ def _normalize(
     """Set the scales of kernels."""
     if normalize not in ("trace", "tail"):
         return
+    # First by the mean diagonal: the matrices of which tail sums are taken are then in the range of
+    # float32.
     bank.scales = _invert_sizes(sizes)
     if normalize == "tail":
         grams = bank.grams()  # entries of about one, whatever the units of the data
+        # A kernel with almost no tail would be multiplied by almost infinity.
         least = _LEAST_TAIL_SUM * np.average(grams.diagonals(), axis=1, weights=weight)
         factors = _invert_sizes(np.maximum(grams.tail_sums(tail, weight), least))
         bank.scales = bank.scales * factors
         grams.rescale(factors.astype(bank.dtype), bank._evaluator)
+        # The tail sums needed the matrices; the next call of ``grams`` takes them over.
         bank._kept["grams"] = grams
 
 
@@ -289,6 +306,7 @@ def add_factors(
         widths = {group: shape_of(packed)[1] for group, packed in enumerate(bank.rows)}
         bank.maps, bank.map_of = random_maps(bank._exact, widths, rank, generator)
         return
+    # Among distinct rows: a second copy of a landmark would add nothing.
     chosen = first[draw_rows(np.bincount(which, weights=weight), rank, generator)]
     bank.landmarks = [pack(unpack(packed)[chosen]) for packed in bank.rows]
     bank.maps = landmark_maps(bank._exact, bank._landmark_side)
@@ -298,6 +316,7 @@ def add_factors(
 def _choose_rank(bank: FittedBank, factors: str, rank: int | None, n_distinct: int) -> int:
     """Return the number of features of a kernel; distinct rows and memory limit it."""
     n, n_kernels = bank.n_samples, bank.n_kernels
+    # One column of factors of all kernels.
     column = bank.dtype.itemsize * n * n_kernels
     least = 2 if factors == "random" else 1
     most = bank.memory // column

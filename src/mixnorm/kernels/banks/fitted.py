@@ -144,6 +144,7 @@ class FittedBank:
         fit are stored with ``partly``, otherwise none, and the rest is computed at every use. With
         ``factors``, their factors are stored.
         """
+        # Taken out, so that the bank does not hold gigabytes that only the engine needs.
         ready: Grams | None = self._kept.pop("grams", None)
         if ready is not None:
             return ready
@@ -158,6 +159,7 @@ class FittedBank:
             (phi,) = split_columns(*self._features(self._side, [kernel]))
             wide = phi.astype(np.float64)
             return np.asarray(wide @ wide.T)
+        # Exact scores of the leading kernels decide between close ones.
         evaluator = replace(self._evaluator, dtype=np.dtype(np.float64))
         return np.asarray(compute_matrices(evaluator, self._side, [kernel], self.memory)[0])
 
@@ -250,6 +252,7 @@ class FittedBank:
         left = self._side_of(X, which)
         total = np.zeros((left.n_rows, right.n_rows), dtype=dtype)
         for rows, m, block in self._blocks(left, right, which, dtype):
+            # A block belongs to the caller, who may overwrite it.
             block *= scales[m]
             total[rows] += block
         return total
@@ -353,11 +356,14 @@ class FittedBank:
         index = [int(m) for m in which]
         left = self._side_of(X, index)
         total = np.zeros((left.n_rows, table.shape[1] + 1))
+        # Waves have no landmarks; their features are computed.
         if self.factors == "random":
             columns, _ = self._features(left, index, np.float64)
             add_products(total, columns, table)
             return total
         parts = np.split(table, np.cumsum(self.ranks(index))[:-1])
+        # k(x, z) (map table) instead of (k(x, z) map) table: the map is multiplied once, not per
+        # row.
         tables = {
             m: np.sqrt(self.scales[m]) * (self.maps[self.map_of[m]] @ part)
             for m, part in zip(index, parts, strict=True)

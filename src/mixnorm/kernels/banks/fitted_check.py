@@ -36,7 +36,7 @@ def check_fitted_bank(bank: FittedBank) -> None:
         and bool(np.all(np.isfinite(bank.scales) & (bank.scales > 0.0))),
         "scales must be positive numbers",
     )
-    _require(bank.precision in ("float32", "float64"), "precision is no dtype of kernels")
+    _require(bank.precision in ("float32", "float64"), "precision is not a dtype of kernels")
     _require(bank.memory > 0 and bank.n_features_in > 0, "memory and columns must be positive")
     _require(
         bank.feature_names_in is None or len(bank.feature_names_in) == bank.n_features_in,
@@ -62,7 +62,7 @@ def _check_groups(bank: FittedBank) -> None:
         values = packed if isinstance(packed, np.ndarray) else packed[0]
         _require(
             metrics <= {None} or (values.dtype.kind == "f" and bool(np.all(np.isfinite(values)))),
-            f"group {group} has rows that are no numbers",
+            f"group {group} has rows that are not numbers",
         )
         n_rows = shape_of(packed)[0] if n_rows is None else n_rows
         width = shape_of(packed)[1]

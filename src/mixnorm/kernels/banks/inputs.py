@@ -65,6 +65,7 @@ def align_columns(X: MatrixLike, n_features: int, names: Sequence[str] | None) -
     """Return new rows with the columns of the training rows, by name where both have names."""
     X = as_input_table(X)
     given = names_of(X)
+    # Columns in another order are put into that of the training rows.
     if names is not None and given is not None and list(names) != given:
         missing = [name for name in names if name not in given]
         if missing:
@@ -179,6 +180,7 @@ def _by_name(name: str, names: Sequence[str] | None, what: str, made: bool) -> l
             f"{what} chooses column {name!r} by name, but {source}; give positions, or a data "
             "frame whose columns have names."
         )
+    # An exact name comes first: an output may be called like the input of another.
     found = [place for place, known in enumerate(names) if known == name]
     if not found and made:
         found = [place for place, known in enumerate(names) if _belongs_to(known, name)]

@@ -145,6 +145,7 @@ def _make_unique(names: list[Any]) -> list[str]:
     taken: set[str] = set()
     for name in map(str, names):
         number, candidate = 1, name
+        # A name that ends in a number by itself may be taken as well.
         while candidate in taken:
             number += 1
             candidate = f"{name} ({number})"

@@ -24,6 +24,7 @@ def rows_of(table: MatrixLike, what: str, strict: bool) -> Rows:
     try:
         return as_rows(table, what)
     except ValueError:
+        # Kernels that are functions may compare texts; metrics need numbers.
         if strict or is_sparse(table):
             raise
         return np.asarray(table)
@@ -37,6 +38,7 @@ def rows_like(known: Rows, table: MatrixLike, metrics: Sequence[str | None]) -> 
             f"the preprocess transformer makes {rows.shape[1]} columns of these rows, but "
             f"made {known.shape[1]} of the training rows; it must always make the same."
         )
+    # The metric divides by sums of entries, which could be zero or negative.
     if "chi2" in metrics:
         check_not_negative(rows, "X")
     return rows
@@ -101,4 +103,6 @@ def check_packed(packed: object, what: str) -> None:
         raise ValueError(f"{what} has the shape {shape!r}")
     rows = unpack((data, indices, indptr, shape))
     if not isinstance(rows, np.ndarray):
+        # Index arrays of a file could point outside of the data, where SciPy's compiled loops would
+        # read.
         rows.check_format(full_check=True)

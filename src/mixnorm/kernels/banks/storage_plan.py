@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,10 +12,29 @@ from mixnorm.kernels.banks.rows import shape_of
 from mixnorm.kernels.grams.base import Grams
 from mixnorm.kernels.grams.memory import format_bytes
 
-# Most seconds that a fit may spend on computing matrices again, and about how often it does.
-_MOST_SECONDS, _USES = 120.0, 30
-# Seconds for one entry of a kernel, and for one column in an entry of a metric that sums over them.
-_SECONDS_PER_KERNEL, _SECONDS_PER_COLUMN = 2e-9, 1e-9
+
+@dataclass(frozen=True)
+class RecomputeSettings:
+    """When matrices that do not fit into memory are computed again at every use.
+
+    Attributes
+    ----------
+    most_seconds : float
+        Most seconds that a fit may spend on computing matrices again.
+    uses : int
+        About how often a fit uses every matrix.
+    seconds_per_kernel, seconds_per_column : float
+        Seconds for one entry of a kernel, and for one column in an entry of a metric that sums over
+        columns; of a usual processor, since the choice needs only the order of magnitude.
+    """
+
+    most_seconds: float = 120.0
+    uses: int = 30
+    seconds_per_kernel: float = 2e-9
+    seconds_per_column: float = 1e-9
+
+
+_RECOMPUTE = RecomputeSettings()
 
 
 def grams_within(
@@ -43,7 +62,8 @@ def grams_within(
     left = bank.memory - beside
     if bank.factors is not None or bank.n_kernels * size <= left:
         return bank, bank.grams(), None
-    if left > 0 and _estimate_seconds(bank, left // size) <= _MOST_SECONDS:
+    # Exact kernels are preferred as long as computing them again takes minutes at most.
+    if left > 0 and _estimate_seconds(bank, left // size) <= _RECOMPUTE.most_seconds:
         return bank, replace(bank, memory=left).grams(), None
     factored = replace(bank)
     add_factors(factored, "nystrom", None, weight, generator)
@@ -65,11 +85,16 @@ def _write_message(bank: FittedBank, needed: int) -> str:
 def _estimate_seconds(bank: FittedBank, n_stored: int) -> float:
     """Estimate the seconds for computing the matrices that are not stored, over all uses."""
     pairs = 0.5 * bank.n_samples**2
-    found = _SECONDS_PER_KERNEL * max(0, bank.n_kernels - n_stored)
+    found = _RECOMPUTE.seconds_per_kernel * max(0, bank.n_kernels - n_stored)
     shared = {
         (group, kernel.metric) for group, kernel in zip(bank.group_of, bank.kernels, strict=True)
     }
     for group, metric in shared:
+        # Inner products and squared distances are matrix products, whose time per column hardly
+        # counts.
         slow = metric not in ("dot", "sqeuclidean")
-        found += _SECONDS_PER_KERNEL + slow * _SECONDS_PER_COLUMN * shape_of(bank.rows[group])[1]
-    return _USES * pairs * found
+        found += (
+            _RECOMPUTE.seconds_per_kernel
+            + slow * _RECOMPUTE.seconds_per_column * shape_of(bank.rows[group])[1]
+        )
+    return _RECOMPUTE.uses * pairs * found

@@ -93,6 +93,7 @@ def check_degree(kernel: Any) -> None:
     degree = kernel.degree
     whole = isinstance(degree, numbers.Integral) and not isinstance(degree, bool)
     if not whole or degree < 1:
+        # A number of the wrong size is a bad value, anything else a bad type.
         kind = ValueError if isinstance(degree, numbers.Real) else TypeError
         raise kind(
             f"{type(kernel).__name__}(degree={degree!r}) is not offered; degree must be a whole "

@@ -97,8 +97,11 @@ class Evaluator:
         """Return rows ready for the kernels in ``which``."""
         roots = {}
         for m in which:
+            # What a metric needs of single rows is computed before the rows are cut into blocks,
+            # which share it.
             rows = points[self.group_of[m]].prepare(self.kernels[m].metric)
             if self.unit:
+                # k(x, y) / sqrt(k(x, x) k(y, y)): a factor for each row and each column of a block.
                 diagonal = np.asarray(self.kernels[m].diagonal(rows.X), dtype=np.float64)
                 positive = np.where(diagonal > 0.0, diagonal, np.inf)
                 roots[m] = 1.0 / np.sqrt(positive)  # zero for rows that are zero
@@ -140,6 +143,8 @@ class Evaluator:
         left, right = left.restrict(groups, which), right.restrict(groups, which)
         for some in row_blocks(left.n_rows, block_entries(memory, right.n_rows), right.n_rows):
             P = left.part(some)
+            # Of a symmetric matrix only the columns from the block on: the part before them is
+            # known.
             Q = right.part(slice(some.start, None)) if upper else right
             for (group, metric), members in plan.items():
                 for m, block in self._of_group(P, Q, group, metric, members, upper):
@@ -163,11 +168,14 @@ class Evaluator:
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the blocks of the kernels on one group of columns that share a metric."""
         left, right = P.points[group], Q.points[group]
+        # Metrics are computed in double precision, because differences of squares cancel.
         wide = compute_metric(metric, left, right, upper) if metric is not None else None
         if wide is not None and not upper and metric != "dot":
             _remove_rounding(wide, P.index, Q.index)
         narrow = None
         if wide is not None and not _out_of_range(wide, self.dtype):
+            # Elementwise functions are faster in float32, where the range of the numbers
+            # allows it.
             narrow = wide.astype(self.dtype, copy=False)
         for m in members:
             factors = self._factors(P, Q, m)
@@ -188,6 +196,7 @@ class Evaluator:
 
     def _of_function(self, X: Rows, Y: Rows, m: int, upper: bool) -> np.ndarray:
         """Return a block of a kernel that is not a function of a metric."""
+        # The dtype of the blocks may be narrower than that of the function.
         with np.errstate(over="ignore"):
             block = np.array(self.kernels[m].between(X, Y), dtype=self.dtype)  # a copy
         if not np.all(np.isfinite(block)):
@@ -219,6 +228,8 @@ def _remove_rounding(D: np.ndarray, left: np.ndarray | None, right: np.ndarray |
     """Set the distances of training rows from themselves to zero."""
     if left is None or right is None or D.size == 0:
         return
+    # Both sides know the numbers of their rows among the training rows; equal numbers are equal
+    # rows, whose distance is zero but for rounding.
     order = np.argsort(right, kind="stable")
     found = np.searchsorted(right, left, sorter=order)
     found = order[np.minimum(found, len(order) - 1)]

@@ -50,6 +50,7 @@ class WidthKernel(MetricKernel):
     def spread(self, X: MatrixLike, weight: np.ndarray | None = None) -> float:
         """Return the unit of relative widths, for training rows and their weights."""
         spread = self._spread(as_rows(X), weight)
+        # If all rows are equal, every width gives the same kernel of ones.
         return spread if spread > 0.0 else 1.0
 
     def resolve(self, X: MatrixLike, spread: float | None = None) -> Self:
@@ -241,6 +242,7 @@ def _power(base: np.ndarray, degree: int) -> np.ndarray:
     found = None
     while True:
         if degree % 2:
+            # Bits of the degree from the lowest on; ``base`` runs through the squares.
             found = base.copy() if found is None else np.multiply(found, base, out=found)
         degree //= 2
         if not degree:
@@ -314,6 +316,7 @@ class FunctionKernel(KernelParameters):
         function = self._resolve()
         other = X if Y is None else Y
         found = np.asarray(function(X, other))
+        # A function that returns a row or a number by mistake would be broadcast silently.
         shape = (X.shape[0], other.shape[0])
         if found.shape != shape:
             raise ValueError(
@@ -328,6 +331,7 @@ class FunctionKernel(KernelParameters):
 
     def diagonal(self, X: Any) -> np.ndarray:
         """Return the kernel of each row and itself."""
+        # Blocks of 64 rows: the matrix of all rows, of which only the diagonal counts, may not fit.
         parts = [
             np.diagonal(self.between(X[start : start + _ROWS_OF_DIAGONAL]))
             for start in range(0, X.shape[0], _ROWS_OF_DIAGONAL)

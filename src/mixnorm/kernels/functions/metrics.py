@@ -19,11 +19,14 @@ Rows: TypeAlias = "np.ndarray | csr_array"
 # Entries of a block that are computed at a time; a few such blocks stay in the cache.
 BLOCK = 2**18
 # Magnitudes whose squares, summed over many columns, are still far from overflow.
+# 1e280 for a square leaves room for sums over 1e28 columns.
 _LARGEST_ENTRY = 1e140
 # Rows are far from the origin if the squared length of their mean exceeds their variance so often.
+# Differences of squares lose as many digits as the squared distance from the origin exceeds the
+# variance; centring costs a copy of the rows.
 _FAR_FROM_ORIGIN = 16.0
 # Squared distances below this part of the squared lengths have lost too many digits. Where more
-# than ``_MANY_NEAR_ROWS`` of all distances have, all are computed anew.
+# than ``_MANY_NEAR_ROWS`` of all distances have, all are computed again.
 _NEAR_ROWS, _MANY_NEAR_ROWS = 1e-3, 0.05
 
 
@@ -64,6 +67,7 @@ class Points:
     def part(self, index: slice | np.ndarray) -> Points:
         """Return some of the rows: views, for a slice of dense ones."""
         some = Points(self.X[index], self.centre)
+        # What was computed for all rows is cut, not computed again.
         some._ready = {name: value[index] for name, value in self._ready.items()}
         return some
 
@@ -120,10 +124,12 @@ def _dot(P: Points, Q: Points) -> np.ndarray:
 
 def _sqeuclidean(P: Points, Q: Points) -> np.ndarray:
     if _is_column(P):
+        # Of one column the squared difference itself is the quickest, and no digits cancel.
         found: np.ndarray = np.subtract(P.centred, Q.centred.T)
         found *= found
         return found
     found = _dot(P, Q) if P.is_sparse else P.centred @ Q.centred.T
+    # |p|^2 + |q|^2 - 2 <p, q>: one matrix product instead of a pass over all columns for each pair.
     found *= -2.0
     found += P.squares[:, None]
     found += Q.squares
@@ -132,13 +138,15 @@ def _sqeuclidean(P: Points, Q: Points) -> np.ndarray:
 
 
 def _sharpen(found: np.ndarray, P: Points, Q: Points) -> None:
-    """Compute the distances of near rows anew, from differences of their entries.
+    """Compute the distances of near rows again, from differences of their entries.
 
     Differences of squares lose digits there, all of them where rows are equal. What is left would
     depend on how many rows are compared at a time.
     """
     if found.size == 0:
         return
+    # A cheap test with the largest square of all first; only the pairs that pass are looked at one
+    # by one.
     far = _NEAR_ROWS * (P.squares + np.max(Q.squares))
     places = np.flatnonzero(found < far[:, None])
     left, right = np.divmod(places, found.shape[1])
@@ -209,6 +217,8 @@ def compute_metric(metric: str, P: Points, Q: Points, diagonal: bool = False) ->
     found = METRICS[metric](P, Q)
     if diagonal and not (_is_column(P) and metric in ("cityblock", "sqeuclidean")):
         square = found[:, : len(P)]
+        # Blocks of different shapes round differently: the upper half is mirrored, so that the
+        # matrix is the same whatever the size of the blocks.
         square[...] = np.triu(square) + np.triu(square, 1).T
         if metric != "dot":
             np.fill_diagonal(square, 0.0)
@@ -235,6 +245,7 @@ def pairwise(metric: str, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndar
         if not itself:
             found[some] = compute_metric(metric, P.part(some), Q)
             continue
+        # Each pair of rows is computed once, and written on both sides of the diagonal.
         rest = slice(some.stop, len(P))
         right_part = Q.part(slice(some.start, None))
         found[some, some.start :] = compute_metric(metric, P.part(some), right_part, True)
@@ -269,6 +280,7 @@ def _as_alike_rows(X: MatrixLike, Y: MatrixLike | None) -> tuple[Rows, Rows]:
 def as_rows(X: Any, what: str = "X") -> Rows:
     """Return a table as a dense array or CSR matrix of float32 or float64, checked."""
     rows: Any = X.tocsr() if is_sparse(X) else np.asarray(X)
+    # Twice the same column would be counted as two entries; the user's matrix is not changed.
     if is_sparse(rows) and not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
@@ -281,6 +293,8 @@ def as_rows(X: Any, what: str = "X") -> Rows:
         rows = _as_floats(rows, what)
     values = rows.data if is_sparse(rows) else rows
     # NaN makes the comparison false, too.
+    # Two passes without a temporary array, where ``isfinite`` would make one of the size of the
+    # data.
     least, most = float(np.min(values, initial=0.0)), float(np.max(values, initial=0.0))
     if not -_LARGEST_ENTRY <= least <= most <= _LARGEST_ENTRY:
         if np.all(np.isfinite(values)):

@@ -121,6 +121,7 @@ def describe(kernel: Kernel) -> str:
         if isinstance(value, bool):
             parts += [field.name] * value
         else:
+            # Six digits are enough to tell kernels apart in a table.
             number = f"{value:g}" if isinstance(value, (int, float)) else str(value)
             parts.append(f"{field.name}={number}")
     return f"{word}({', '.join(parts)})" if parts else word

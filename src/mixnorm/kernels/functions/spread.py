@@ -30,6 +30,7 @@ def mean_squared_distance(X: Rows, weight: np.ndarray | None = None) -> float:
     share = np.full(n, 1.0 / n) if weight is None else weight / np.sum(weight)
     if not isinstance(X, np.ndarray):
         wide = X.astype(np.float64)
+        # Twice the sum of the variances; centring would fill a sparse matrix.
         means, squares = share @ wide, share @ wide.multiply(wide).tocsr()
         return 2.0 * float(np.sum(np.maximum(squares - means**2, 0.0)))
     # The rounded mean of equal numbers may differ from them, though their variance is zero.
@@ -56,6 +57,8 @@ def mean_distance(X: Rows, weight: np.ndarray | None = None) -> float:
         return _weighted_mean_distance(X, weight / np.sum(weight))
     if not isinstance(X, np.ndarray):
         return _mean_distance_of_sparse(X.tocsc(), n)
+    # Entry k is added k times and subtracted n - 1 - k times. The smallest entry is subtracted
+    # first, so that large columns with small differences keep their digits.
     signs = 2.0 * np.arange(n) - (n - 1)
     total = 0.0
     for part in row_blocks(X.shape[1], _SORTED_ENTRIES, n):
@@ -74,6 +77,7 @@ def _mean_distance_of_sparse(X: Any, n: int) -> float:
     values = X.data.astype(np.float64)
     values = values[np.lexsort((values, column))]
     rank = np.arange(len(values)) - np.repeat(X.indptr[:-1], stored)
+    # All zeros of the column lie below a positive entry: n - stored of them.
     rank = np.where(values > 0.0, rank + n - np.repeat(stored, stored), rank)
     total = float(np.sum((2.0 * rank - (n - 1)) * values))
     return float(2.0 * max(total, 0.0) / n**2)

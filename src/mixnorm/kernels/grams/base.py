@@ -63,9 +63,10 @@ class Grams:
     def combine(
         self, weights: ArrayLike, rows: Index = None, columns: Index = None, *, dtype: DType = None
     ) -> np.ndarray:
-        """Return the weighted sum of the matrices, or some of its rows and columns.
+        r"""Return the weighted sum of the matrices, or some of its rows and columns.
 
-        Kernels of weight zero are not read or computed.
+        This is the matrix :math:`\sum_m \mu_m K_m` of :eq:`kernel-scores`. Kernels of weight zero
+        are not read or computed.
 
         Parameters
         ----------
@@ -177,6 +178,8 @@ def as_row_weights(weight: ArrayLike | None, n_rows: int) -> np.ndarray | None:
             f"sample_weight has {worst:g}; weights must be positive and finite. Leave rows out "
             "that do not count."
         )
+    # Only ratios of weights matter, so equal ones are dropped: None spares a product with the roots
+    # of the weights at every use of a matrix.
     return None if n_rows == 0 or np.all(vector == vector[0]) else vector
 
 
@@ -204,6 +207,8 @@ def as_positions(index: Index, n: int, what: str) -> Positions:
     if index is None:
         return slice(0, n, 1)
     if isinstance(index, slice):
+        # A falling slice may end at -1, which as the end of a new slice would mean the last row. It
+        # becomes positions instead.
         if (index.step or 1) > 0:
             return slice(*index.indices(n))
         return np.arange(n)[index]
@@ -221,6 +226,7 @@ def as_positions(index: Index, n: int, what: str) -> Positions:
                 "value for each."
             )
         return np.flatnonzero(found)
+    # NumPy makes an empty list an array of floats, which cannot be an index.
     if len(found) == 0:
         return np.empty(0, dtype=np.intp)
     if found.dtype.kind not in "iu":

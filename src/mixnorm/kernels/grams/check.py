@@ -13,6 +13,9 @@ from mixnorm._chunks import chunks
 from mixnorm._threads import one_thread
 
 # Rows of the principal block whose eigenvalues are checked.
+# All eigenvalues of a matrix would take O(n^3) for each kernel. Every principal block of a positive
+# semi-definite matrix is positive semi-definite, so a negative eigenvalue of one block is proof
+# enough against the matrix; that a block passes is no proof for it.
 _ROWS_OF_BLOCK = 128
 
 
@@ -83,6 +86,8 @@ def _check_square(matrix: np.ndarray, m: object, rows: np.ndarray) -> None:
         if not np.all(np.isfinite(matrix)):
             _refuse_infinite(matrix, m)
         uneven = largest  # all entries are finite, but the difference of two overflows
+    # About a thousand rounding errors of float32. Of float64 much more is allowed, one rounding
+    # error of float32, because stored matrices were often computed in single precision.
     allowed = 1e-4 if matrix.dtype == np.float32 else 1e-7
     if uneven > allowed * largest:
         raise ValueError(
@@ -93,6 +98,8 @@ def _check_square(matrix: np.ndarray, m: object, rows: np.ndarray) -> None:
     lowest = float(diagonal.min())
     if lowest < -allowed * largest:
         _refuse_negative(m, f"entry {lowest:.3g} on its diagonal in row {diagonal.argmin()}")
+    # By Cauchy and Schwarz |K_ij| is at most the root of K_ii K_jj. A larger entry makes the
+    # principal block of the two rows indefinite, wherever in the matrix it lies.
     if excess > allowed * largest:
         _refuse_negative(
             m, f"an entry larger by {excess:.3g} than the root of the product of the diagonal's"
@@ -103,6 +110,7 @@ def _check_square(matrix: np.ndarray, m: object, rows: np.ndarray) -> None:
 def _check_block(block: np.ndarray, m: object, dtype: DTypeLike) -> None:
     """Raise if a principal block has a negative eigenvalue that rounding cannot explain."""
     unit = max(0.0, float(np.max(np.diagonal(block)))) or 1.0  # large traces may overflow
+    # Halves are taken before the sum, so that no entry overflows.
     block = 0.5 * (block / unit) + 0.5 * (block / unit).T
     trace = float(np.trace(block))
     allowed = (1e-5 if dtype == np.float32 else 1e-7) * trace

@@ -51,10 +51,15 @@ def clip_negative(K: MatrixLike | KernelStack) -> Any:
 
 
 def _clip(matrix: np.ndarray) -> np.ndarray:
+    # In double precision: the eigenvalues that matter are those near zero, whose signs float32
+    # would lose. Halves are taken before the sum, because the sum of two large entries could
+    # overflow.
     wide = matrix.astype(np.float64)
     wide = 0.5 * wide + 0.5 * wide.T
     values, vectors = np.linalg.eigh(wide)
     if len(values) == 0 or values[0] >= 0.0:
         return wide.astype(matrix.dtype)
+    # A matrix times its own transpose is symmetric to the last bit, and has no negative eigenvalue
+    # but for the rounding of one product.
     roots = vectors * np.sqrt(np.maximum(values, 0.0))
     return np.asarray(roots @ roots.T, dtype=matrix.dtype)

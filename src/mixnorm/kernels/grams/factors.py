@@ -13,6 +13,8 @@ from mixnorm.kernels.functions.metrics import Points
 from mixnorm.kernels.grams.base import Grams, Index, Positions, as_positions, list_positions
 
 # Directions whose eigenvalue is below this part of the largest are rounding, and are dropped.
+# A feature is divided by the root of its eigenvalue. Below this part, the division would magnify
+# rounding errors more than 1e5 times.
 _LEAST_EIGENVALUE = 1e-10
 
 
@@ -51,6 +53,9 @@ class FactorGrams(Grams):
                 total += (scale * factor[rows]) @ factor[columns].T
 
     def _energies(self, table: np.ndarray) -> np.ndarray:
+        # The energy tr A' Phi Phi' A is the square of the length of Phi' A: one product serves all
+        # kernels, and no rounding makes it negative. The many squares are added in double
+        # precision.
         products = self._columns.T @ table.astype(self.dtype)
         _, kernel_of = self.columns()
         sums = np.sum(products.astype(np.float64) ** 2, axis=1)
@@ -71,6 +76,7 @@ class FactorGrams(Grams):
 
     def rescale(self, scales: np.ndarray, evaluator: Evaluator) -> None:
         """Multiply the factors in place by the roots of the scales."""
+        # The factors are views of the columns, so that scaling them in place scales both.
         for factor, root in zip(self.factors, np.sqrt(scales), strict=True):
             factor *= root
 
@@ -101,10 +107,12 @@ def split_columns(columns: np.ndarray, ranks: Sequence[int]) -> list[np.ndarray]
 def landmark_maps(evaluator: Evaluator, landmarks: Side) -> list[np.ndarray]:
     """Return for each kernel the map from its values at the landmarks to features.
 
-    The map is the inverse root of the landmarks' Gram matrix, without directions of rounding.
+    The map is the inverse root of the landmarks' Gram matrix, without directions of rounding
+    (:eq:`landmark-factor`).
     """
     maps: list[np.ndarray] = []
     for m in range(len(evaluator.kernels)):
+        # Blocks come in the order of the rows; together they are the whole matrix of the landmarks.
         square = np.concatenate(
             [block for _, _, block in evaluator.blocks(landmarks, landmarks, [m])]
         )
@@ -123,7 +131,7 @@ def landmark_maps(evaluator: Evaluator, landmarks: Side) -> list[np.ndarray]:
 def random_maps(
     evaluator: Evaluator, widths: dict[int, int], rank: int, generator: np.random.Generator
 ) -> tuple[list[np.ndarray], list[int]]:
-    """Return arrays of frequencies, and for each kernel the number of its array.
+    """Return arrays of frequencies (:eq:`random-features`), and the number of each kernel's array.
 
     Kernels of one metric on one group of columns share frequencies, up to their width, so that the
     inner products with a row are computed once.
@@ -157,12 +165,18 @@ def random_features(
     places: Mapping[int, np.ndarray],
     roots: np.ndarray,
 ) -> None:
-    """Write the features of rows for some kernels into ``places``: cosines, and then sines."""
+    """Write the features of rows for some kernels into ``places``: cosines, and then sines.
+
+    The features are those of :eq:`random-features`, times the root of the kernel's scale.
+    """
     phases: dict[int, np.ndarray] = {}
     for m, place in places.items():
         kernel, base = evaluator.kernels[m], map_of[m]
         if base not in phases:
             phases[base] = np.asarray(points[evaluator.group_of[m]].centred @ maps[base])
+        # The Fourier transform of a Gaussian kernel is normal with standard deviation 1 /
+        # sqrt(tau), that of a Laplacian kernel in each column is a Cauchy density of scale 1 / tau.
+        # One draw of unit width therefore serves kernels of all widths.
         tau = float(kernel.tau)  # type: ignore[attr-defined]  # random_maps checked
         unit = np.sqrt(tau) if isinstance(kernel, GaussianKernel) else tau
         angles = phases[base] / unit

@@ -100,20 +100,29 @@ def _check_factor(factor: np.ndarray) -> np.ndarray:
 
 
 def _cosine(one: np.ndarray, other: np.ndarray) -> float:
-    """Return the largest cosine between two spans."""
+    """Return the largest cosine between two spans (:eq:`kernel-correlation`)."""
     if one.shape[1] == 0 or other.shape[1] == 0:
         return 0.0
     return min(1.0, float(np.linalg.norm(one.T @ other, 2)))
 
 
 def _gamma(spans: list[np.ndarray], sizes: list[np.ndarray]) -> tuple[float, float]:
+    r"""Return bounds of :math:`\gamma` from below and above (:eq:`measured-rate`).
+
+    ``spans`` are orthonormal bases of the kernels, and ``sizes`` the eigenvalues that belong to
+    their columns.
+    """
     together = np.concatenate(
         [span * values for span, values in zip(spans, sizes, strict=True)], axis=1
     )
+    # More directions than rows are linearly dependent: some of their combinations vanish, and no
+    # finite gamma bounds the parts by the whole.
     if together.shape[1] == 0 or together.shape[1] > together.shape[0]:
         return math.inf, math.inf
     values = np.linalg.svd(together, compute_uv=False)
     least = float(values[-1])
+    # The smallest singular value is known to a few rounding errors of the largest. Below that it
+    # may be zero, and a bound computed from it would be noise.
     if not least > 64.0 * np.finfo(np.float64).eps * float(values[0]):
         return math.inf, math.inf
     return 1.0 / least, math.sqrt(len(spans)) / least

@@ -15,6 +15,7 @@ from mixnorm.kernels.grams.tails import tails_of
 
 # The kernels that are slowest to compute are stored first: unknown functions, then metrics that sum
 # over columns; all others come last.
+# Each stored matrix saves one computation per use, so the memory goes to the slowest kernels.
 _RANK_OF_METRIC = {None: 0, "chi2": 1, "cityblock": 1}
 
 
@@ -51,8 +52,11 @@ def grams_of(
     size = max(1, n * n * evaluator.dtype.itemsize)
     if n_kernels * size <= memory:
         return KernelStack._of(compute_matrices(evaluator, side, range(n_kernels), memory), True)
+    # The kernels that are not stored need room for the blocks in which they are computed.
     room = memory - BYTES * block_entries(memory, n)
     order = sorted(range(n_kernels), key=lambda m: _RANK_OF_METRIC.get(kernels[m].metric, 2))
+    # In the order of the bank, so that sums over kernels are added in the same order as with a
+    # stack.
     kept = sorted(order[: max(0, room // size)]) if partly else []
     matrices = compute_matrices(evaluator, side, kept, memory)
     return LazyGrams(evaluator, side, memory, kept, matrices, restrict)
@@ -100,6 +104,7 @@ class LazyGrams(Grams):
             self._stored._add_sum(total, scales[self.kept], rows, columns)
         which = [m for m in self._others if scales[m]]
         for part, m, block in self._blocks(self.side.part(rows), self.side.part(columns), which):
+            # A block is used once, so its memory may hold the product.
             same = block.dtype == scales.dtype
             total[part] += np.multiply(block, scales[m], out=block if same else None)
 
@@ -128,6 +133,7 @@ class LazyGrams(Grams):
         computed = [m for m in place if m not in stored]
         support = np.flatnonzero(np.any(table != 0.0, axis=1))
         if computed and len(support) == self.n_samples:
+            # Each entry off the diagonal is computed once and used twice.
             self._add_halves(found, place, computed, table)
         elif len(support) and computed:
             others, small = self.side.part(support), table[support]

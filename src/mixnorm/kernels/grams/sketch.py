@@ -14,18 +14,39 @@ from mixnorm.kernels.functions.evaluate import Evaluator, Side
 from mixnorm.kernels.functions.kernels import WidthKernel
 from mixnorm.kernels.functions.metrics import Rows
 
-# Rows that are drawn as candidates, for each landmark.
-_CANDIDATES = 2
-# No more landmarks are chosen once the rest is below this part of the largest diagonal entry.
-_REST_OF_LANDMARKS = 1e-5
-# Landmarks are chosen anew if the rest of some row exceeds that by this factor; at most so often.
-_EXCESS_OF_A_ROW = 10.0
-_MOST_CHOICES = 3
-# Metrics whose kernels fall with the distance, and the number of rows that show how fast.
+# Metrics whose kernels fall with the distance.
 _FALLING = ("chi2", "cityblock", "sqeuclidean")
-_SAMPLE_ROWS = 16
 # Entries of a kernel below this part of the largest are set to zero.
 _LEAST_ENTRY = 1e-30
+
+
+@dataclass(frozen=True)
+class LandmarkSettings:
+    """How landmarks are chosen: more of them make a scan more exact, and slower.
+
+    Attributes
+    ----------
+    candidates : int
+        Rows that are drawn as candidates, for each landmark.
+    remainder : float
+        No more landmarks are chosen once the remainder is below this part of the largest diagonal
+        entry. Estimates of gradients need no more, as the leading kernels are scored exactly.
+    excess : float
+        Landmarks are chosen again if the remainder of some row exceeds that by this factor.
+    choices : int
+        The most choices, the first included.
+    sample_rows : int
+        Rows that show how fast kernels fall with the distance.
+    """
+
+    candidates: int = 2
+    remainder: float = 1e-5
+    excess: float = 10.0
+    choices: int = 3
+    sample_rows: int = 16
+
+
+_LANDMARKS = LandmarkSettings()
 
 
 @dataclass(frozen=True)
@@ -82,12 +103,16 @@ class Sketch:
         the weights of the samples.
         """
         functional, empirical = np.zeros((2, self.n_kernels))
+        # With Z = Q' G, and Q orthonormal under the weights, the two norms are those of
+        # :eq:`stand-in-norms`: the root of <Z, M Z> and the length of M Z.
         transposed = np.ascontiguousarray(G.T, dtype=self._shares[0].basis.dtype)
         for share in self._shares:
             Z = np.ascontiguousarray((transposed @ share.basis).T)
             Y = share.mixes @ Z
             functional[share.members] = np.einsum("mrk,rk->m", Y, Z)
             empirical[share.members] = np.einsum("mrk,mrk->m", Y, Y)
+        # M is positive semi-definite only up to rounding, so that a norm near zero may come out
+        # negative.
         return np.sqrt(np.maximum(functional, 0.0)), np.sqrt(empirical)
 
 
@@ -113,10 +138,12 @@ def sketch_of(
     generator : numpy.random.Generator
         Draws the rows that landmarks are chosen from.
     """
+    # A second copy of a landmark has no remainder, and its row would make the factor singular.
+    # Copies are merged, and their weights added.
     first, which = find_distinct_rows([points.X for points in side.points.values()])
     side, weight = side.part(first), np.bincount(which, weights=weight)
     rank = min(rank, len(first))
-    some = draw_rows(weight, min(len(first), _CANDIDATES * rank), generator)
+    some = draw_rows(weight, min(len(first), _LANDMARKS.candidates * rank), generator)
     shares = []
     with one_thread():
         for (group, metric), members in evaluator.plan(range(len(evaluator.kernels))).items():
@@ -138,38 +165,44 @@ def _build_share(
     some: np.ndarray,
     which: np.ndarray,
 ) -> _Share:
-    """Return the common basis of some kernels, and their matrices in it.
+    """Return the common basis of some kernels and their matrices (:eq:`interpolated-kernel`).
 
     The rows of ``side`` are distinct. Training row ``i`` equals row ``which[i]`` of these, and
     ``some`` are the candidates for landmarks.
     """
     some = _add_spread(side.points[group].X, some)
     leading = _spanning_kernels(
-        evaluator, side.part(some[:: max(1, len(some) // _SAMPLE_ROWS)]), members
+        evaluator, side.part(some[:: max(1, len(some) // _LANDMARKS.sample_rows)]), members
     )
     diagonals = evaluator.diagonals(side, leading)
     sizes = np.mean(diagonals, axis=1)
+    # Without this, the kernel with the largest values would choose all landmarks.
     scales = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
     diagonal = scales @ diagonals
-    for attempt in range(_MOST_CHOICES):
+    for attempt in range(_LANDMARKS.choices):
         between = _compute_matrices(evaluator, side.part(some), leading)
         factor, pivots = _choose_landmarks(np.einsum("m,mij->ij", scales, between), rank)
         landmarks = some[pivots]
         features = _compute_features(evaluator, side, leading, scales, landmarks, factor)
+        # What is left is the squared distance of each row from the span of the landmarks; the sum
+        # of the leading kernels has a mean diagonal of len(leading).
         left = diagonal - np.einsum("ij,ij->i", features, features)
-        enough = float(np.max(left)) <= _EXCESS_OF_A_ROW * _REST_OF_LANDMARKS * len(leading)
-        if enough or len(pivots) == rank or attempt + 1 == _MOST_CHOICES:
+        enough = float(np.max(left)) <= _LANDMARKS.excess * _LANDMARKS.remainder * len(leading)
+        if enough or len(pivots) == rank or attempt + 1 == _LANDMARKS.choices:
             break
         # Rows far from all landmarks are candidates of the next choice.
         further = np.argpartition(-left, min(rank, len(left) - 1))[:rank]
         some = np.union1d(landmarks, further)
     root = np.sqrt(weight)[:, None]
     basis, R = _orthonormal(features * root)
+    # R C^-1 of :eq:`interpolated-kernel`, by a triangular system with C instead of an inverse.
     turn = linalg.solve_triangular(factor, R.T, lower=True, trans="T", check_finite=False).T
     inner = _compute_matrices(evaluator, side.part(landmarks), members)
     dtype = evaluator.dtype
     return _Share(
         members,
+        # Dividing by the roots of the weights makes the basis orthonormal under them, and ``which``
+        # repeats the rows that were merged.
         np.ascontiguousarray(basis / root, dtype=dtype)[which],
         np.ascontiguousarray(turn @ inner @ turn.T, dtype=dtype),
     )
@@ -179,6 +212,8 @@ def _add_spread(X: Rows, some: np.ndarray) -> np.ndarray:
     """Return candidates for landmarks; a single column adds values over its whole range."""
     if not isinstance(X, np.ndarray) or X.shape[1] != 1 or X.dtype.kind != "f":
         return some
+    # Random rows of a skewed column seldom reach its ends, and a function is interpolated worst
+    # beyond the outermost landmarks.
     values = X[:, 0]
     order = np.argsort(values, kind="stable")
     grid = np.linspace(float(values[order[0]]), float(values[order[-1]]), len(some) // 2 + 1)
@@ -204,11 +239,13 @@ def _spanning_kernels(evaluator: Evaluator, side: Side, members: np.ndarray) -> 
 
 
 def _orthonormal(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return orthonormal columns of the same span, and the triangle that turns them back.
+    """Return orthonormal columns of the same span, and the triangular factor between the two.
 
     The Cholesky factor of their products is exact enough here, and four times as fast as QR.
     """
     try:
+        # Squaring loses half of the digits. The features come from pivots above 1e-5 of the
+        # largest, so that enough are left; if not, Cholesky's method fails and QR takes over.
         R = linalg.cholesky(columns.T @ columns, check_finite=False)
     except linalg.LinAlgError:
         return np.linalg.qr(columns)
@@ -240,8 +277,13 @@ def _compute_matrices(evaluator: Evaluator, side: Side, members: np.ndarray) -> 
 
 
 def _choose_landmarks(K: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the triangular factor of some rows of a matrix, and these rows, by their rest."""
-    tolerance = _REST_OF_LANDMARKS * float(np.max(np.diagonal(K)))
+    """Return the triangular factor of a matrix on some of its rows, and these rows.
+
+    Always the row with the largest remainder comes next.
+    """
+    tolerance = _LANDMARKS.remainder * float(np.max(np.diagonal(K)))
+    # LAPACK stops where no remainder is above ``tol``, also for a matrix of zeros if it is
+    # positive. It counts pivots from one.
     factor, pivots, found, _ = linalg.lapack.dpstrf(K, tol=max(tolerance, 1e-300), lower=1)
     found = max(1, min(int(found), rank))
     corner = np.tril(factor[:found, :found])
@@ -280,7 +322,9 @@ def pivoted_factor(K: np.ndarray, enough: float = 1e-14) -> tuple[np.ndarray, np
         return np.zeros((len(K), 1)), np.zeros(1, dtype=np.intp)
     # Products of tiny entries would be subnormal numbers, which are slow.
     K = np.where(np.abs(K) > _LEAST_ENTRY * largest, K, 0.0)
+    # Each of n elimination steps may leave a rounding error, so the tolerance grows with n.
     factor, pivots, found, _ = linalg.lapack.dpstrf(K, tol=enough * largest * len(K), lower=1)
     rows = np.empty((len(K), int(found)))
+    # The factor is that of the permuted matrix, so its rows go back to where they came from.
     rows[pivots - 1] = np.tril(factor)[:, : int(found)]
     return rows, np.asarray(pivots[: int(found)] - 1, dtype=np.intp)

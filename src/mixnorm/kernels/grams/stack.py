@@ -134,6 +134,8 @@ class KernelStack(Grams):
         # Only one half of symmetric matrices is read.
         half = self.symmetric and all(isinstance(p, slice) and p == whole for p in (rows, columns))
         width = total.shape[1]
+        # Kernel by kernel, the sum would be read and written once per kernel; by blocks it stays in
+        # the cache while all kernels are added.
         for part in row_blocks(len(total), _ENTRIES_IN_CACHE, width) if total.size else ():
             some = take_part(rows, part)
             across = slice(0, part.stop, 1) if half else columns
@@ -190,6 +192,8 @@ class KernelStack(Grams):
         self.check_square("take")
         index = list_positions(as_positions(rows, self.n_samples, "rows"))
         taken = np.empty((self.n_kernels, len(index), len(index)), dtype=self.dtype)
+        # Only an increasing index keeps the lower triangle of the part in the lower triangle of the
+        # matrix.
         half = self.symmetric and bool(np.all(index[1:] > index[:-1]))
         for matrix, place in zip(self.matrices, taken, strict=True):
             if half:

@@ -1,4 +1,4 @@
-"""Compiled passes over kernel matrices: weighted sums, and what quadratic forms take."""
+"""Compiled passes over kernel matrices: weighted sums, copies and quadratic forms."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import numpy as np
 from numba import njit
 
 
+# Of fastmath only "contract" is allowed, a fused multiply and add. Every entry keeps the order of
+# its sum, so that a sum of kernels does not depend on how rows are cut into blocks.
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def add_block(total: np.ndarray, matrix: np.ndarray, weight: float) -> None:
     """Add a matrix times a weight, in the dtype of the sum."""
+    # A factor of float64 would turn every product with a float32 matrix into float64.
     factor = total.dtype.type(weight)
     for i in range(total.shape[0]):
         for j in range(total.shape[1]):
@@ -27,6 +30,8 @@ def add_columns(total: np.ndarray, matrix: np.ndarray, columns: np.ndarray, weig
 @njit(cache=True, error_model="numpy")
 def mirror(total: np.ndarray, begin: int, stop: int) -> None:
     """Copy what is below the diagonal in some rows to above it, tile by tile."""
+    # Writing along a column touches a new cache line for every entry. Within a tile the lines are
+    # still in the cache when their next entry comes.
     tile = 64
     for top in range(begin, stop, tile):
         end = min(top + tile, stop)
@@ -51,6 +56,8 @@ def take_half(
     mirror(out, begin, stop)
 
 
+# Here the sum may be reordered: without "reassoc" it is one chain of additions, which no processor
+# can do several at a time.
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def energy_of_rows(matrix: np.ndarray, rows: np.ndarray, products: np.ndarray) -> float:
     """Return the sum of ``matrix[i, j] * products[i, j]`` over some rows, and by symmetry columns.

@@ -11,10 +11,10 @@ TILE = 64
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
 def survey(K, roots, begin, stop):  # type: ignore[no-untyped-def]
-    """Look once at every entry of a square matrix, in tiles.
+    """Look once at every entry of some tiles of a square matrix.
 
-    Some tiles: those on the diagonal from row ``begin``, a multiple of their width, to ``stop``,
-    and all beside and below these.
+    The tiles are those on the diagonal from row ``begin``, a multiple of their width, to ``stop``,
+    and all to the right of these and below them.
 
     Returns the largest magnitude, the largest difference of an entry from its mirror image, the
     largest excess of a magnitude over ``roots[i] * roots[j]``, and zero; the last is NaN if any
@@ -32,6 +32,7 @@ def survey(K, roots, begin, stop):  # type: ignore[no-untyped-def]
             _mirror(K[left : left + width, top : top + height], mirrored)
             for i in range(height):
                 row, other = K[top + i, left : left + width], mirrored[i]
+                # One pass finds all that the checks need: the time is that of reading the matrix.
                 root, others = roots[top + i], roots[left : left + width]
                 for j in range(width):
                     size, gap = abs(row[j]), abs(row[j] - other[j])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -20,16 +21,38 @@ if TYPE_CHECKING:
 #: Multiplies the matrix by a table, in the dtype of the table.
 Product = Callable[[np.ndarray], np.ndarray]
 
-# Up to this size all eigenvalues are computed.
-_DENSE_ROWS = 300
-# Columns beside the ``tail`` ones, and most products: up to (tail + 8) * 8 dimensions.
-_SPARE_COLUMNS, _MOST_PRODUCTS = 8, 8
-# The space is large enough if less than this part of the tail, or of the trace, is missing.
-_MISSING_OF_TAIL, _MISSING_OF_TRACE = 1e-3, 1e-9
-# A block is made orthogonal once more if the lengths of its directions differ by a larger factor.
-_EVEN_LENGTHS = 1e-2
-# Tails below this part of the trace show the rounding of float32.
-_THIN_TAIL = 1e-3
+
+@dataclass(frozen=True)
+class TailSettings:
+    """How the largest eigenvalues are found, and how exactly.
+
+    Attributes
+    ----------
+    dense_rows : int
+        Up to this size all eigenvalues are computed. A Krylov space has a fixed cost for its small
+        matrices, which pays only for more rows.
+    spare_columns, most_products : int
+        Columns beside the ``tail`` ones, and most products: up to (tail + 8) * 8 dimensions. The
+        spare columns speed up the convergence of the last eigenvalue that is wanted.
+    missing_of_tail, missing_of_trace : float
+        The space is large enough if less than this part of the tail, or of the trace, is missing.
+    even_lengths : float
+        A block is made orthogonal once more if the lengths of its directions differ by a larger
+        factor, because the directions of short ones are then mostly rounding.
+    thin_tail : float
+        Tails below this part of the trace show the rounding of float32.
+    """
+
+    dense_rows: int = 300
+    spare_columns: int = 8
+    most_products: int = 8
+    missing_of_tail: float = 1e-3
+    missing_of_trace: float = 1e-9
+    even_lengths: float = 1e-2
+    thin_tail: float = 1e-3
+
+
+_TAILS = TailSettings()
 
 
 def as_tails(tail: int | Sequence[int]) -> list[int]:
@@ -57,13 +80,17 @@ def tails_of(
         return np.zeros(len(tails))
     if weight is not None:
         share = weight / np.mean(weight)
+        # Rows i and j scaled by the roots of their weights have the eigenvalues of the matrix in
+        # which they are repeated, apart from zeros, and the matrix stays symmetric.
         product = partial(_multiply_weighted, product, np.sqrt(share)[:, None])
         diagonal = share * diagonal
+    # In double precision, because the tail is a difference of the trace and a sum nearly as large.
     trace = float(np.sum(diagonal, dtype=np.float64))
     wanted = max((tail for tail in tails if tail < n), default=0)
     largest = _largest_eigenvalues(product, trace, n, wanted, dtype) if wanted else np.empty(0)
     removed = np.concatenate([[0.0], np.cumsum(largest)])
     left = [0.0 if tail >= n else trace - float(removed[tail]) for tail in tails]
+    # A tail is never negative; rounding may make that of a kernel of low rank slightly so.
     return np.maximum(left, 0.0) / n
 
 
@@ -76,13 +103,16 @@ def _largest_eigenvalues(
     product: Product, trace: float, n: int, wanted: int, dtype: DTypeLike
 ) -> np.ndarray:
     """Return the largest eigenvalues, in decreasing order."""
-    if n <= _DENSE_ROWS or 2 * _MOST_PRODUCTS * (wanted + _SPARE_COLUMNS) > n:
+    # The space may grow to ``most_products`` blocks. If that is half of all directions, the full
+    # decomposition costs no more.
+    if n <= _TAILS.dense_rows or 2 * _TAILS.most_products * (wanted + _TAILS.spare_columns) > n:
         dense = product(np.eye(n))
-        with one_thread() if n <= _DENSE_ROWS else nullcontext():
+        with one_thread() if n <= _TAILS.dense_rows else nullcontext():
             return np.linalg.eigvalsh(0.5 * (dense + dense.T))[::-1][:wanted]
     basis, values, vectors = _build_krylov_space(product, trace, n, wanted, dtype)
     with one_thread():
-        if dtype == np.float64 or trace - np.sum(values[-wanted:]) > _THIN_TAIL * trace:
+        # A thin tail is what cancellation leaves of trace and sum, of which float32 knows 7 digits.
+        if dtype == np.float64 or trace - np.sum(values[-wanted:]) > _TAILS.thin_tail * trace:
             return values[::-1][:wanted]
         # The error of an eigenvalue is the square of that of its vector, so that vectors in float32
         # are good enough for a product in float64.
@@ -100,22 +130,27 @@ def _build_krylov_space(
     iteration keeps the last block alone; with all blocks, few products are enough also for narrow
     kernels, whose eigenvalues hardly differ.
     """
-    block = _draw_start(n, wanted + _SPARE_COLUMNS).astype(dtype)
+    block = _draw_start(n, wanted + _TAILS.spare_columns).astype(dtype)
     basis, small = block, np.empty((0, 0))
-    for step in range(_MOST_PRODUCTS):
+    for step in range(_TAILS.most_products):
         image = product(block)
         with one_thread():
+            # The matrix within the space gains the new block's products with all directions. Its
+            # own part is symmetric up to rounding, and made so; the part for the old directions is
+            # used on both sides.
             seen = basis.T @ image
             old, new = np.split(seen.astype(np.float64), [len(small)])
             small = np.block([[small, old], [old.T, 0.5 * (new + new.T)]])
             rest = image - basis @ seen
             values, vectors = np.linalg.eigh(small)
+            # The residual of a Ritz vector comes from its part in the last block alone: the images
+            # of all earlier blocks lie in the space.
             vectors = vectors[:, -wanted:]
             missing = _estimate_missing(values, rest @ vectors[len(old) :].astype(dtype), wanted)
             tail = trace - float(np.sum(values[-wanted:]))
             if (
-                missing <= max(_MISSING_OF_TAIL * tail, _MISSING_OF_TRACE * trace)
-                or step == _MOST_PRODUCTS - 1
+                missing <= max(_TAILS.missing_of_tail * tail, _TAILS.missing_of_trace * trace)
+                or step == _TAILS.most_products - 1
             ):
                 break
             block = _new_directions(rest, basis)
@@ -130,6 +165,7 @@ def _estimate_missing(values: np.ndarray, residuals: np.ndarray, wanted: int) ->
     of that over the distance to the other eigenvalues, which are smaller than all those wanted.
     """
     squares = np.sum(np.square(residuals, dtype=np.float64), axis=0)
+    # The guard avoids a division by zero; the minimum below then takes the length itself.
     apart = np.maximum(values[-wanted:] - values[-wanted - 1], 1e-300)
     return float(np.sum(np.minimum(np.sqrt(squares), squares / apart)))
 
@@ -145,7 +181,7 @@ def _new_directions(rest: np.ndarray, basis: np.ndarray) -> np.ndarray:
     # Each projection is done twice; otherwise rounding errors in old directions would grow.
     found, triangle = np.linalg.qr(rest - basis @ (basis.T @ rest))
     lengths = np.abs(np.diagonal(triangle))
-    if np.min(lengths) > _EVEN_LENGTHS * np.max(lengths):
+    if np.min(lengths) > _TAILS.even_lengths * np.max(lengths):
         return found
     return np.linalg.qr(found - basis @ (basis.T @ found))[0]
 
@@ -156,6 +192,9 @@ def tail_sums(
     sample_weight: ArrayLike | None = None,
 ) -> np.ndarray:
     r"""Return the tail sums of kernel matrices, a measure of how rich their spaces are.
+
+    The tail sum of a matrix is the mean of its diagonal without the share of the largest
+    eigenvalues (:eq:`tail-sum`),
 
     .. math:: r_m = \frac1n \sum_{j > \zeta} \lambda_j(K_m)
                   = \frac1n \Bigl(\operatorname{tr} K_m - \sum_{j \le \zeta} \lambda_j(K_m)\Bigr)

@@ -18,12 +18,15 @@ _FEATURES_PER_ROW_BLOCK = 2**22
 # Multisets of rows whose kernel with new rows is computed at a time.
 _SETS_AT_A_TIME = 2**14
 # Sums below this share of the magnitudes of their terms have no digits left.
+# The signs of such scores would be random, and with them the predicted classes.
 _NOISE_OF_SUMS = 1e-15
 
 
 @dataclass
 class FeatureExpansion:
     """A function given by weights of features: of all or of some that a kernel has.
+
+    The features are the monomials of :eq:`tensor-monomials`, or those of a user's own kernel.
 
     Parameters
     ----------
@@ -102,6 +105,7 @@ class TensorExpansion:
         new = self.kernel.columns(X) / self.unit
         shifts = (self.kernel.shifts(self.columns, self.q), self.kernel.shifts(new, self.q))
         found = np.zeros((len(X), self.alpha.shape[1]))
+        # Multisets are listed by their smallest row, so that only those of one row are in memory.
         for first in range(len(self.columns)):
             rest = multisets(len(self.columns) - first, int(self.q) - 2) + first
             sets = np.concatenate([np.full((1, rest.shape[1]), first), rest])
@@ -119,6 +123,7 @@ class TensorExpansion:
         """Add the contribution of some multisets of training rows."""
         own, shift = shifts
         Z = products_of(self.columns, sets)
+        # The sum over ordered rows has each multiset once per order of its members.
         beta = multiplicities(sets)[:, None] * np.prod(self.alpha[sets], axis=0)
         added: Any = 0.0
         # Row by row: large terms cancel here, so the order of sums, which products of several rows
@@ -139,6 +144,8 @@ class TensorExpansion:
 @dataclass
 class PairExpansion:
     r"""A function given by a few pairs of rows and dual variables of all, for four arguments.
+
+    The pairs are the pivots of a factor of low rank (:eq:`tensor-low-rank`).
 
     .. math:: f(x) = \sum_p c_p \sum_i K(x_{p_1}, x_{p_2}, x_i, x) \alpha_i
 
@@ -175,6 +182,8 @@ class PairExpansion:
         for i, row in enumerate(new):
             if own is not None and shift is not None:
                 added = shift[i] + own[self.pairs].sum(axis=0)[:, None] + own
+            # K(p1, p2, i, x) is a function of the product of four rows, column by column: the pair
+            # times the new row, times each training row.
             K = self.kernel.of_products((row * Z) @ self.columns.T, added)
             found[i] = np.sum((K @ self.alpha) * self.coef, axis=0)
         return found
@@ -188,14 +197,14 @@ class PairExpansion:
 
 
 def weights_of_sums(u: np.ndarray, q: float) -> np.ndarray:
-    """Return the duality map, ``sign(u) |u|^(q-1)``."""
+    """Return the weights of features from their sums: ``sign(u) |u|^(q-1)`` (:eq:`tensor-kkt`)."""
     return np.asarray(u * np.abs(u) ** (q - 2.0))
 
 
 def feature_sums(
     kernel: TensorKernel, columns: np.ndarray, alpha: np.ndarray, q: float
 ) -> np.ndarray:
-    """Return the sums of all features, weighted by dual variables, by blocks of rows."""
+    """Return the sums ``u`` of all features, weighted by dual variables (:eq:`tensor-dual`)."""
     total = np.zeros((int(kernel.count(columns.shape[1])), alpha.shape[1]))
     for rows in row_blocks(len(columns), _FEATURES_PER_ROW_BLOCK, len(total)):
         total += kernel.features_of_columns(columns[rows], q) @ alpha[rows]

@@ -13,17 +13,35 @@ from mixnorm.kernels.tensor.kernels import TensorKernel
 
 # Entries of a Gram matrix that are computed at a time, which stay in the cache; and the least rows.
 _ENTRIES_OF_GRAM, _LEAST_ROWS_OF_GRAM = 2**18, 16
-# Features are drawn this often for each that may be kept, in this number of batches.
-_DRAWS_PER_FEATURE, _BATCHES_OF_DRAWS = 40, 8
-# The last batch is the first one that reaches the first mean share of the kernel, or adds less than
-# the second.
-_ENOUGH_MASS, _LEAST_GAIN_OF_MASS = 0.999, 1e-4
 # Shares of a kernel are known up to this error, and are lowered by it.
 _ROUNDING_OF_MASS = 1e-14
 
 
+@dataclass(frozen=True)
+class DrawSettings:
+    """How many monomials are drawn.
+
+    Attributes
+    ----------
+    draws_per_feature, batches : int
+        Monomials are drawn this often for each that may be kept, in this number of batches.
+    enough_mass, least_gain : float
+        The last batch is the first one after which the monomials hold this mean share of the
+        kernel, or that adds less than ``least_gain`` to the share.
+    """
+
+    draws_per_feature: int = 40
+    batches: int = 8
+    enough_mass: float = 0.999
+    least_gain: float = 1e-4
+
+
+_DRAWS = DrawSettings()
+
+
 def products_of(columns: np.ndarray, sets: np.ndarray) -> np.ndarray:
     """Return the products of the rows of each multiset, column by column."""
+    # An index array makes a copy, so that the products below do not change the columns.
     found = columns[sets[0]]
     for rows in sets[1:]:
         found *= columns[rows]
@@ -32,6 +50,8 @@ def products_of(columns: np.ndarray, sets: np.ndarray) -> np.ndarray:
 
 def tensor_gram(kernel: TensorKernel, columns: np.ndarray, half: int) -> np.ndarray:
     """Return the kernel of all multisets of ``half`` rows; only its lower triangle is filled.
+
+    For four arguments it is the matrix ``M`` of :eq:`tensor-pairs`.
 
     Parameters
     ----------
@@ -45,10 +65,13 @@ def tensor_gram(kernel: TensorKernel, columns: np.ndarray, half: int) -> np.ndar
     _, Z, shift = _set_products(kernel, columns, half)
     gram = np.empty((len(Z), len(Z)))
     for rows in row_blocks(len(Z), max(_ENTRIES_OF_GRAM, _LEAST_ROWS_OF_GRAM * len(Z)), len(Z)):
+        # The kernel of two multisets is symmetric: only the lower triangle is computed, and the
+        # entries above it are never read.
         lower = slice(rows.stop)
         added = shift[rows, None] + shift[lower]
         with np.errstate(over="ignore", invalid="ignore"):
             gram[rows, lower] = kernel.of_products(Z[rows] @ Z[lower].T, added)
+        # A sum is not finite if one entry is not, and costs one pass.
         if not math.isfinite(float(np.sum(gram[rows, lower]))):
             raise ValueError(
                 f"{kernel!r} has values that are out of the range of floats on these rows; divide "
@@ -82,7 +105,8 @@ class DrawnFeatures:
     features : array of shape (n_features, n_rows)
         Their values at the training rows.
     mass : array of shape (n_rows,)
-        Their share of :math:`K(x, \dots, x)`, for each row.
+        Their share of :math:`K(x, \dots, x)`, for each row. It bounds the error of the kernel that
+        they leave out (:eq:`tensor-hoelder`).
     """
 
     exponents: np.ndarray
@@ -113,6 +137,7 @@ def draw_features(
         The source of random numbers.
     """
     with np.errstate(over="ignore"):
+        # A share is a power of a column over the kernel of its row, so powers must be in range.
         powers = np.abs(columns) ** q
     if not np.all(np.isfinite(powers)):
         raise ValueError(
@@ -125,8 +150,10 @@ def draw_features(
         every = kernel.exponents(range(int(kernel.count(width))), width)
         return _keep_heaviest(kernel, columns, q, every, whole, most)
     made = DrawnFeatures(np.zeros((0, width), np.int16), np.zeros((0, n)), np.zeros(n))
-    size = max(n, _DRAWS_PER_FEATURE * most // _BATCHES_OF_DRAWS)
-    for _ in range(_BATCHES_OF_DRAWS):
+    # Each row draws at least once per batch: a monomial that matters for few rows can be found.
+    size = max(n, _DRAWS.draws_per_feature * most // _DRAWS.batches)
+    for _ in range(_DRAWS.batches):
+        # Rows take turns in random order; a batch that is no multiple of n favours none on average.
         rows = np.resize(rng.permutation(n), size)
         new = kernel.draw(columns[rows], q, rng)
         if np.max(new, initial=0) > np.iinfo(np.int16).max:
@@ -138,7 +165,7 @@ def draw_features(
         fresh = _new_rows(made.exponents, new.astype(np.int16))
         made = _keep_heaviest(kernel, columns, q, fresh, whole, most, made)
         mass = float(np.mean(made.mass))
-        if mass >= _ENOUGH_MASS or mass < before + _LEAST_GAIN_OF_MASS:
+        if mass >= _DRAWS.enough_mass or mass < before + _DRAWS.least_gain:
             break
     return made
 
@@ -147,6 +174,7 @@ def _new_rows(known: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     """Return the drawn rows that are not known, each once."""
     both = np.concatenate([known, drawn])
     _, first = np.unique(both, axis=0, return_index=True)
+    # numpy.unique sorts; the order of the draws is restored, on which ties between shares depend.
     return np.asarray(both[np.sort(first[first >= len(known)])])
 
 
@@ -165,7 +193,9 @@ def _keep_heaviest(
         exponents = np.concatenate([known.exponents, exponents])
         features = np.concatenate([known.features, features])
     parts = np.abs(features) ** q / whole
+    # A stable sort, so that ties go to the monomial that was known first, on every platform.
     order = np.argsort(-parts.sum(axis=1), kind="stable")[:most]
+    # Lowered by its rounding error, so that 1 - mass is a true bound in :eq:`tensor-hoelder`.
     mass = np.clip(parts[order].sum(axis=0) - _ROUNDING_OF_MASS, 0.0, 1.0)
     return DrawnFeatures(exponents[order], features[order], mass)
 
@@ -200,6 +230,8 @@ def pair_factor(
 ) -> PairFactor:
     """Factor the kernel of pairs by Cholesky's method, the worst pair first.
 
+    See :eq:`tensor-low-rank` for what such a factor keeps of the problem, and what it does not.
+
     Parameters
     ----------
     kernel : TensorKernel
@@ -212,6 +244,9 @@ def pair_factor(
         The largest relative error at which it stops.
     """
     sets, Z, shift = _set_products(kernel, columns, 2)
+    # The remainder of each pair: the diagonal of the kernel of pairs less that of the factor. No
+    # entry off the diagonal exceeds the largest of these, because the remainder is positive
+    # semi-definite.
     left = np.array(kernel.of_products((Z * Z).sum(axis=1), 2.0 * shift))
     largest, whole = float(np.max(left)), left
     if not math.isfinite(largest):
@@ -224,9 +259,11 @@ def pair_factor(
             break
         column = kernel.of_products(Z @ Z[pivot], shift + shift[pivot])
         done = factor[: len(pivots)]
+        # The kernel's column less what the factor already explains of it.
         column = column - done[:, pivot] @ done
         column /= math.sqrt(left[pivot])
         factor[len(pivots)] = column
+        # Rounding must not make a remainder negative, and a pivot must not be chosen again.
         left = np.maximum(left - column * column, 0.0)
         left[pivot] = 0.0
         pivots.append(pivot)

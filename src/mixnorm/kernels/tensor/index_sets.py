@@ -19,6 +19,7 @@ def multisets(n: int, size: int) -> np.ndarray:
     """
     if size == 2:
         return np.stack(np.triu_indices(n))
+    # One flat stream of numbers, so that no list of tuples is ever in memory.
     flat = np.fromiter(
         (place for chosen in combinations_with_replacement(range(n), size) for place in chosen),
         dtype=np.int64,
@@ -28,7 +29,7 @@ def multisets(n: int, size: int) -> np.ndarray:
 
 
 def multiplicities(sets: np.ndarray) -> np.ndarray:
-    """Return the number of orders of each multiset.
+    """Return the number of orders of each multiset, which multiply it in :eq:`tensor-pairs`.
 
     Examples
     --------
@@ -38,6 +39,8 @@ def multiplicities(sets: np.ndarray) -> np.ndarray:
     size, count = sets.shape
     found, run = np.full(count, float(math.factorial(size))), np.ones(count)
     for place in range(1, size):
+        # The number of orders is size! divided by the factorial of each run of equal rows. A run of
+        # length r is divided by 1, 2, ..., r while it is passed.
         run = np.where(sets[place] == sets[place - 1], run + 1.0, 1.0)
         found /= run
     return found

@@ -20,6 +20,7 @@ from mixnorm.kernels.functions.kernels import _power
 from mixnorm.kernels.tensor.monomials import MonomialList, Monomials
 
 # Exponentials of larger numbers, or sums of them, would overflow.
+# exp(709) is the largest number of float64; the room is for sums of many such terms.
 _LARGEST_EXPONENT = 600.0
 
 
@@ -113,6 +114,7 @@ class TensorKernel(KernelParameters):
 
     def exponents(self, places: Iterable[int], width: int) -> np.ndarray:
         """Return the exponents of the columns in the features at some places."""
+        # Features are numbered degree by degree, in the order of ``features_of_columns``.
         made = [Monomials.of_degree(width, degree) for degree, _ in self.degrees()]
         ends = np.cumsum([len(part) for part in made])
         asked = np.fromiter(places, dtype=np.int64)
@@ -146,6 +148,8 @@ class TensorKernel(KernelParameters):
     def draw_degrees(self, totals: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw the degree of a feature for each row, given its product with itself."""
         degrees, rho = (np.array(part) for part in zip(*self.degrees(), strict=True))
+        # In logarithms less their maximum, because powers of large totals overflow. The probability
+        # of degree s is rho_s t^s over the sum of all (:eq:`tensor-shares`).
         logs = np.log(rho) + degrees * np.log(np.maximum(totals, 1e-300))[:, None]
         shares = np.exp(logs - logs.max(axis=1, keepdims=True))
         ends = np.cumsum(shares, axis=1)
@@ -162,6 +166,8 @@ class TensorKernel(KernelParameters):
     def features_with(self, columns: np.ndarray, exponents: np.ndarray, q: float) -> np.ndarray:
         """Return the features with these exponents: ``(n_features, n_rows)``."""
         made = MonomialList(exponents)
+        # Logarithms of :eq:`tensor-monomials`: a large power times a small coefficient would
+        # overflow on the way, although the feature itself is of normal size.
         logs = made.log_sizes(columns)
         logs += ((self.log_rho(exponents.sum(axis=1)) + made.log_counts()) / q)[:, None]
         shift = self.shifts(columns, q)
@@ -230,6 +236,7 @@ class PolynomialTensorKernel(TensorKernel):
     def columns(self, X: np.ndarray) -> np.ndarray:
         """Return the columns and a constant one, in float64."""
         wide = np.asarray(X, dtype=np.float64)
+        # The constant is one more column: c^q + <x_1, ..., x_q> is the product of the rows (x, c).
         if self.constant == 0.0:
             return wide
         return np.concatenate([wide, np.full((len(wide), 1), float(self.constant))], axis=1)
@@ -365,6 +372,7 @@ class ExponentialTensorKernel(TensorKernel):
 
     def of_products(self, P: np.ndarray, shift: float | np.ndarray = 0.0) -> np.ndarray:
         """Return exponentials of the products and shifts."""
+        # Products may fill gigabytes, so their memory is reused.
         P = np.multiply(P, self._sigma(), out=P)
         P += shift
         if P.size and float(np.max(P)) > _LARGEST_EXPONENT:
@@ -380,6 +388,8 @@ class ExponentialTensorKernel(TensorKernel):
 
     def draw_degrees(self, totals: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw degrees from a Poisson distribution."""
+        # NumPy's Poisson draws fail for huge means. Degrees near 1e6 are refused by the caller
+        # anyway.
         return rng.poisson(np.minimum(self._sigma() * totals, 1e6))
 
     def log_rho(self, degrees: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ class Monomials:
     counts : array of shape (degree + 1, n_variables)
         The number of monomials of each degree whose largest variable is at most each variable.
     coefficients : array of shape (n_monomials,)
-        The multinomial coefficients :math:`\binom{s}{\kappa}`.
+        The multinomial coefficients :math:`\binom{s}{\kappa}` of :eq:`tensor-monomials`.
     """
 
     n_variables: int
@@ -45,6 +45,9 @@ class Monomials:
         array([1., 3., 3., 1.])
         """
         counts = np.ones((degree + 1, n_variables), dtype=np.int64)
+        # A monomial x_v^r * rest of degree t comes from its parent of degree t - 1 by one more
+        # factor x_v. The multinomial coefficient grows by t over the new power of x_v, which is one
+        # more than the parent's if x_v was also its last variable.
         coefficients, last, run = np.ones(1), np.full(1, -1), np.zeros(1, dtype=np.int64)
         for t in range(1, degree + 1):
             counts[t] = np.cumsum(counts[t - 1])
@@ -64,6 +67,8 @@ class Monomials:
         left = np.array(places, dtype=np.int64)
         found = np.zeros((*left.shape, self.n_variables), dtype=np.int64)
         for t in range(self.degree, 0, -1):
+            # Monomials of degree t are ordered by their largest variable. The place tells this
+            # variable; what is left of the place is that of the parent, of degree t - 1.
             ends = self.counts[t]
             variable = np.searchsorted(ends, left, side="right")
             left = left - np.where(variable > 0, ends[variable - 1], 0)
@@ -87,6 +92,8 @@ class Monomials:
             made = np.empty((int(self.counts[t, -1]), X.shape[0]))
             start = 0
             for variable, size in enumerate(self.counts[t - 1].tolist()):
+                # The parents of all monomials with one largest variable are the first ``size`` of
+                # the degree below.
                 np.multiply(found[:size], columns[variable], out=made[start : start + size])
                 start += size
             found = made
@@ -123,6 +130,9 @@ class MonomialList:
         """Return the logarithms of the magnitudes at rows: ``(n_monomials, n_rows)``."""
         powers = np.asarray(self.exponents, dtype=np.float64)
         sizes = np.abs(X)
+        # The logarithm of zero times a power of zero would be NaN, but a monomial without that
+        # column does not vanish: zeros count as log 1 here, and monomials that have one are set to
+        # zero below.
         logs = np.log(sizes, out=np.zeros(X.shape), where=sizes > 0.0)
         found = powers @ logs.T
         if not np.all(sizes > 0.0):

@@ -13,6 +13,8 @@ import numpy as np
 class Bells:
     """Bell curves along one side of an image, evenly spaced, each cut off outside a window.
 
+    They are the factors of a mask (:eq:`patch-mask`).
+
     Parameters
     ----------
     n_bells : int
@@ -41,6 +43,7 @@ class Bells:
 
     def window(self, bell: int) -> tuple[int, int]:
         """Return the first position of a bell, and the one after its last; never empty."""
+        # At least half a position, so that bells closer than positions still have one.
         middle, reach = self.middle(bell), max(self.reach * self.step, 0.5)
         first = max(0, math.ceil(middle - reach))
         return first, max(first + 1, min(self.length, math.floor(middle + reach) + 1))

@@ -2,8 +2,8 @@
 
 A mask is a product of a weight by row and one by column, zero outside a window. Responses below
 zero count as zero, as outside the window, so that the largest one over a window is the largest over
-its rows of the row's weight times the largest of the row. Images are processed side by side, a
-lane each.
+its rows of the row's weight times the largest of the row (:eq:`patch-rows`). Images are processed
+side by side, a lane each.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def respond(images, width, templates, size, down, across, steps, out, begin, sto
     coded = len(steps) > 0
     for chunk in range(begin, stop):
         block, first, count = _load_lanes(images, chunk, templates)
-        blank = _blank(block, width, size, n_rows, n_columns)
+        blank = _find_blanks(block, width, size, n_rows, n_columns)
         response = np.empty(LANES, templates.dtype)
         row_best = np.empty((n_across, LANES), templates.dtype)
         best = np.empty((n_down * n_across, LANES), templates.dtype)
@@ -59,12 +59,13 @@ def respond(images, width, templates, size, down, across, steps, out, begin, sto
             for y in range(n_rows):
                 row_best[:] = 0.0
                 for x in range(n_columns):
-                    if blank[y, x]:
+                    if blank[y, x]:  # zero in all lanes: as on the border of digits
                         continue
                     _convolve(block, y * width + x, width, templates[t], size, response)
                     for j in range(n_across):
                         if across[j, x] > 0.0:
                             _keep_larger(row_best[j], across[j, x], response)
+                # The largest over a row is shared by all masks above each other (:eq:`patch-rows`).
                 for k in range(n_down):
                     if down[k, y] > 0.0:
                         for j in range(n_across):
@@ -73,6 +74,7 @@ def respond(images, width, templates, size, down, across, steps, out, begin, sto
                 atom = t * len(best) + mask
                 for i in range(count):
                     value = best[mask, i]
+                    # A half is added, as the conversion to a byte cuts (:eq:`patch-rounding`).
                     out[atom, first + i] = min(value / steps[atom] + 0.5, 255.0) if coded else value
 
 
@@ -126,6 +128,7 @@ def locate(images, width, taps, size, window, down, across, best, places, begin,
                 weight = down[y - window[0]] * across[x - window[2]]
                 for lane in range(LANES):
                     value = weight * response[lane]
+                    # Selections in place of a branch, so that the lanes run side by side.
                     larger = value > found[0, lane]
                     found[0, lane] = value if larger else found[0, lane]
                     found[1, lane] = weight if larger else found[1, lane]
@@ -152,7 +155,7 @@ def _load_lanes(images, chunk, like):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, inline="always")
-def _blank(block, width, size, n_rows, n_columns):  # type: ignore[no-untyped-def]
+def _find_blanks(block, width, size, n_rows, n_columns):  # type: ignore[no-untyped-def]
     """Tell at which positions the patches of all lanes are zero."""
     blank = np.ones((n_rows, n_columns), np.bool_)
     for pixel in range(len(block)):
@@ -171,6 +174,8 @@ def _keep_larger(best, weight, values):  # type: ignore[no-untyped-def]
 @njit(nogil=True, fastmath=_PATCH_MATH, inline="always")
 def _convolve(block, corner, width, taps, size, response):  # type: ignore[no-untyped-def]
     """Write the products of one template with the patches of all lanes at ``corner``."""
+    # Four taps at a time, then two, then one: each pass over the lanes reads and writes the
+    # responses once, which costs more than the products.
     response[:] = 0.0
     for dy in range(size):
         k, pixel = dy * size, corner + dy * width
@@ -213,14 +218,15 @@ def coded_gradient(codes, residual, gradient, begin, stop):  # type: ignore[no-u
             values = room[: end_of_images - start]
             for atom in range(first, end):
                 row = codes[atom, start:end_of_images]
+                # Converted once for all outputs.
                 for i in range(len(row)):
                     values[i] = row[i]
                 for k in range(n_outputs):
-                    gradient[atom, k] += _product(values, residual[k, start:end_of_images])
+                    gradient[atom, k] += _multiply(values, residual[k, start:end_of_images])
 
 
 @njit(nogil=True, fastmath=_PATCH_MATH)
-def _product(values, others):  # type: ignore[no-untyped-def]
+def _multiply(values, others):  # type: ignore[no-untyped-def]
     total = values.dtype.type(0.0)
     for i in range(len(values)):
         total += values[i] * others[i]

@@ -89,9 +89,9 @@ class Patches(Pool):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Patches):
             return NotImplemented
-        return self._values() == other._values()
+        return self._get_values() == other._get_values()
 
-    def _values(self) -> dict[str, Any]:
+    def _get_values(self) -> dict[str, Any]:
         """Return the parameters, with templates as lists of numbers."""
         given = self.templates is not None
         sets = [part.tolist() for part in self.template_sets()] if given else None
@@ -149,20 +149,22 @@ class Patches(Pool):
         _check_rows(X)
         shape = self.shape_of(X.shape[1])
         if self.learned:
-            return replace(self, shape=shape, templates=_read_only(self.template_sets()))
-        for size in self._sizes():
+            return replace(self, shape=shape, templates=_freeze(self.template_sets()))
+        for size in self._list_sizes():
             _check_fit(size, shape)
+        # One generator for all sizes, in their order: templates do not depend on the masks.
         rng = check_random_state(random_state)
         rows, count = sample_images(X, None if weight is None else to_numpy(weight), rng)
         images = rows.reshape(-1, *shape)
         found = [
-            learn_templates(images, count, size, self.n_templates, rng) for size in self._sizes()
+            learn_templates(images, count, size, self.n_templates, rng)
+            for size in self._list_sizes()
         ]
-        return replace(self, shape=shape, templates=_read_only(found))
+        return replace(self, shape=shape, templates=_freeze(found))
 
     def _check(self) -> None:
         """Raise for a parameter out of its range."""
-        sizes = self._sizes()
+        sizes = self._list_sizes()
         if len(sizes) == 0:
             raise ValueError(f"Patches(size={self.size!r}) names no size; give one or more.")
         for size in sizes:
@@ -175,7 +177,7 @@ class Patches(Pool):
             if not 0.0 < float(value) < math.inf:
                 raise ValueError(f"Patches({name}={value!r}) must be positive and finite.")
 
-    def _sizes(self) -> Sequence[int]:
+    def _list_sizes(self) -> Sequence[int]:
         return self.size if isinstance(self.size, (tuple, list)) else (cast(int, self.size),)
 
     def shape_of(self, n_features: int) -> tuple[int, int]:
@@ -252,16 +254,17 @@ class Patches(Pool):
 
         Each pixel has the weight of the patch whose middle it is, zero outside the mask.
         """
-        shape, scale = self.shape_of(n_features), self._scale(atom, n_features)
+        shape, scale = self.shape_of(n_features), self._find_scale(atom, n_features)
         top, bottom, left, right = scale.window(atom[1])
         down, across = scale.weights(atom[1])
         picture = np.zeros(shape)
+        # Positions are upper left corners of patches; they are shown where the middle is.
         middle = scale.size // 2
         rows = slice(top + middle, bottom + middle)
         picture[rows, left + middle : right + middle] = down[:, None] * across
         return picture
 
-    def _scale(self, atom: Atom, n_features: int) -> Scale:
+    def _find_scale(self, atom: Atom, n_features: int) -> Scale:
         """Return the size of an atom's template, with its masks."""
         return scale_of(atom, self.scales(n_features))
 
@@ -283,7 +286,7 @@ class Patches(Pool):
 
     def describe(self, atom: Atom, names: Sequence[str]) -> str:
         """Describe an atom in words."""
-        scale = self._scale(atom, len(names))
+        scale = self._find_scale(atom, len(names))
         k, j = divmod(atom[1], scale.across.n_bells)
         half = 0.5 * (scale.size - 1)
         row, column = scale.down.middle(k) + half, scale.across.middle(j) + half
@@ -302,7 +305,7 @@ class Patches(Pool):
         Each position of the mask takes a product for each pixel of the patch, and one with the
         mask.
         """
-        scale = self._scale(atom, n_features)
+        scale = self._find_scale(atom, n_features)
         positions = scale.n_positions(atom[1])
         return Cost(positions * (scale.size**2 + 1), positions)
 
@@ -314,7 +317,7 @@ class Patches(Pool):
                 f"atoms of a Patches pool are pairs of whole numbers, of a template and of a mask, "
                 f"not {str(atom)[:100]}"
             )
-        scale = self._scale(atom, n_features)
+        scale = self._find_scale(atom, n_features)
         if atom[1] >= scale.n_masks:
             raise ValueError(f"atom {atom!r} has no mask: there are {scale.n_masks}")
         return 1
@@ -356,7 +359,7 @@ def _check_fit(size: int, shape: tuple[int, int]) -> None:
         )
 
 
-def _read_only(templates: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+def _freeze(templates: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
     """Return templates as read-only arrays, copied where they could be changed."""
     kept = tuple(np.array(part) if part.flags.writeable else part for part in templates)
     for part in kept:
@@ -371,6 +374,8 @@ def _check_pixels(X: Array) -> None:
         return
     largest = max(abs(float(xp.min(X))), abs(float(xp.max(X))))
     limit = float(np.finfo(np.float64 if is_double(working_dtype(X)) else np.float32).max)
+    # A response is a product of a patch with a template of length one; sums of squares of pixels
+    # must be finite.
     if largest > limit**0.5:
         raise ValueError(
             f"X has pixels as large as {largest:.3g}, whose products overflow; divide the images "

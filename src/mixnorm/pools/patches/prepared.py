@@ -81,13 +81,15 @@ class PreparedPatches(PreparedPool):
         if weight is not None and not bool(namespace(weight).all(weight > 0)):
             self._used = np.flatnonzero(data.used)
         self._steps: np.ndarray | None = None
-        self._store = self._respond()
-        low, high = self._ranges()
+        self._store = self._compute_responses()
+        low, high = self._find_ranges()
         usable = high > (low if data.fit_intercept else 0.0)
+        # The inverse of a smaller response would overflow.
         least = np.finfo(np.float64 if is_double(self._dtype) else np.float32).tiny
         self._usable = usable & (high > 4.0 * least)
         self.n_usable = int(np.count_nonzero(self._usable))
         self._largest = np.where(self._usable & scale, high, 1.0)
+        # Stored responses times this are scaled columns; zero where an atom cannot be chosen.
         units = 1.0 if self._steps is None else self._steps
         self._inverse = follow(np.where(self._usable, units / self._largest, 0.0), X, self._dtype)
         with quick_products(self._store) as quick:
@@ -98,11 +100,11 @@ class PreparedPatches(PreparedPool):
         """Whether the responses of all atoms are stored without rounding."""
         return bool(self._store.dtype == self._dtype)
 
-    def _respond(self) -> Any:
+    def _compute_responses(self) -> Any:
         """Return the responses of all atoms, in a dtype that fits in the memory allowed."""
         X, entries = self._X, self._n_atoms * self._X.shape[0]
         xp, allowed = namespace(X), self.pool.max_gib * _GIB
-        choices = self._dtypes()
+        choices = self._list_dtypes()
         dtype, each = next((one for one in choices if entries * one[1] <= allowed), choices[-1])
         if entries * each > allowed:
             raise ValueError(
@@ -114,14 +116,14 @@ class PreparedPatches(PreparedPool):
         store = xp.empty((self._n_atoms, X.shape[0]), dtype=dtype, device=device_of(X))
         if dtype != self._dtype:
             # A byte counts up to 255; half precision has the same digits at any size.
-            self._steps = self._units() / (255.0 if each == 1 else 1.0)
+            self._steps = self._find_units() / (255.0 if each == 1 else 1.0)
         for part, sets in zip(self._scales, self.pool.template_sets(), strict=True):
             rows = slice(part.first * self._n_masks, (part.first + len(sets)) * self._n_masks)
             units = None if self._steps is None else self._steps[rows]
             all_responses(X, part, sets, units, store[rows, :])
         return store
 
-    def _dtypes(self) -> list[tuple[Any, int]]:
+    def _list_dtypes(self) -> list[tuple[Any, int]]:
         """Return the dtypes that may store responses, with their bytes; the exact one first."""
         xp = namespace(self._X)
         wide = (self._dtype, xp.finfo(self._dtype).bits // 8)
@@ -130,7 +132,7 @@ class PreparedPatches(PreparedPool):
         half = getattr(xp, "float16", None)
         return [wide] if half is None else [wide, (half, 2)]
 
-    def _units(self) -> np.ndarray:
+    def _find_units(self) -> np.ndarray:
         """Return the units of rounded responses: the largest responses to some images."""
         used = np.arange(self._X.shape[0]) if self._used is None else self._used
         if len(used) > _IMAGES_FOR_UNITS:
@@ -143,14 +145,15 @@ class PreparedPatches(PreparedPool):
             found = xp.empty(size, dtype=self._dtype, device=device_of(X))
             all_responses(X, part, sets, None, found)
             largest.append(to_numpy(xp.max(found, axis=1)).astype(np.float64))
+        # A tenth more than the largest of a sample: larger responses to other images are cut.
         units: np.ndarray = 1.1 * np.concatenate(largest)
         return np.where(units > 0.0, units, float(units.max(initial=0.0)) or 1.0)
 
-    def _ranges(self) -> tuple[np.ndarray, np.ndarray]:
+    def _find_ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the smallest and largest responses of each atom, as stored."""
         store, xp = self._store, namespace(self._store)
         low, high = np.empty(self._n_atoms), np.empty(self._n_atoms)
-        for rows in self._parts():
+        for rows in self._cut_atoms():
             part = self._take_used(store[rows, :])
             low[rows], high[rows] = to_numpy(xp.min(part, axis=1)), to_numpy(xp.max(part, axis=1))
         if self._steps is not None:
@@ -164,7 +167,7 @@ class PreparedPatches(PreparedPool):
         xp = namespace(rows)
         return xp.take(rows, xp.asarray(self._used, device=device_of(rows)), axis=1)
 
-    def _parts(self) -> list[slice]:
+    def _cut_atoms(self) -> list[slice]:
         """Return blocks of atoms whose responses are scanned at once."""
         entries = _RESPONSES_TO_SCAN if is_numpy(self._store) else _RESPONSES_TO_CONVERT
         step = max(1, entries // max(1, self._store.shape[1]))
@@ -178,20 +181,24 @@ class PreparedPatches(PreparedPool):
         Where responses or their products are rounded, the first ``2 m`` (at least eight) are scored
         exactly, and the best of them returned.
         """
-        scores = self._scores(residual, rule, exclude, inputs)
-        places = best_places(scores, self._n_candidates(m))
+        scores = self._compute_scores(residual, rule, exclude, inputs)
+        places = best_places(scores, self._count_candidates(m))
         return self._rank(places, scores, residual, rule)[:m]
 
     def shortlist(
         self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the best atoms of the ``m`` best templates, best first."""
-        scores = self._scores(residual, rule, exclude, inputs).reshape(-1, self._n_masks)
-        places = best_of_each(scores, self._n_candidates(m))
+        scores = self._compute_scores(residual, rule, exclude, inputs).reshape(-1, self._n_masks)
+        places = best_of_each(scores, self._count_candidates(m))
         return self._rank(places, scores.reshape(-1), residual, rule)[:m]
 
-    def _n_candidates(self, m: int) -> int:
-        """Return how many atoms to score exactly where ``m`` are wanted."""
+    def _count_candidates(self, m: int) -> int:
+        """Return how many atoms to score exactly where ``m`` are wanted.
+
+        Errors of rounded gradients are small (:eq:`patch-rounding`), so that the best atom is among
+        the first ones.
+        """
         return max(8, 2 * m) if self._rounded else m
 
     def _rank(self, places: list[int], scores: np.ndarray, residual: Array, rule: str) -> Offers:
@@ -202,25 +209,27 @@ class PreparedPatches(PreparedPool):
         xp = namespace(residual)
         columns = [self.columns(atom) for atom in atoms] if self.exact else None
         gradient = xp.concat(columns or self._gather(atoms)) @ residual
-        found = to_numpy(_norms(gradient, rule)).tolist()
+        found = to_numpy(_compute_norms(gradient, rule)).tolist()
         ranked = sorted(zip(atoms, found, strict=True), key=lambda pair: -pair[1])
         return [(atom, score) for atom, score in ranked if score > 0.0]
 
-    def _scores(self, residual: Array, rule: str, exclude: Excluded, inputs: Inputs) -> np.ndarray:
+    def _compute_scores(
+        self, residual: Array, rule: str, exclude: Excluded, inputs: Inputs
+    ) -> np.ndarray:
         """Return the scores of all atoms, zero for those that are excluded."""
         if not self._n_atoms:
             return np.zeros(0)
-        gradient = self._gradient(residual) * self._inverse[:, None]
-        scores = to_numpy(_norms(gradient, rule)).astype(np.float64)
+        gradient = self._compute_gradient(residual) * self._inverse[:, None]
+        scores = to_numpy(_compute_norms(gradient, rule)).astype(np.float64)
         for atom in exclude:
             template, mask = cast("Atom", atom)
-            if atom not in self._tuned:
+            if atom not in self._tuned:  # tuned atoms have no place among those that are stored
                 scores[template * self._n_masks + mask] = 0.0
         if inputs is not None:
             self._drop_readers_of_others(scores.reshape(-1, self._n_masks), inputs)
         return scores
 
-    def _gradient(self, residual: Array) -> Any:
+    def _compute_gradient(self, residual: Array) -> Any:
         """Return the products of all stored responses with the residual."""
         if self.exact:
             with quick_products(residual):
@@ -237,7 +246,9 @@ class PreparedPatches(PreparedPool):
             parts = self._store, by_output, gradient
             run_loop(coded_gradient, *parts, items=groups, operations=each)
             return gradient
-        parts = [xp.astype(self._store[rows, :], self._dtype) @ residual for rows in self._parts()]
+        parts = [
+            xp.astype(self._store[rows, :], self._dtype) @ residual for rows in self._cut_atoms()
+        ]
         return xp.concat(parts)
 
     def _drop_readers_of_others(self, scores: np.ndarray, inputs: frozenset[int]) -> None:
@@ -265,11 +276,11 @@ class PreparedPatches(PreparedPool):
         """Return the exact scaled columns of ``atoms``, and remember their sizes."""
         xp = namespace(self._X)
         found = xp.astype(self.pool.evaluate(self._X, atoms), self._dtype).T
-        sizes = self._sizes_of(found)
+        sizes = self._find_sizes(found)
         self._sizes.update(zip(atoms, sizes.tolist(), strict=True))
         return [found[place : place + 1, :] / size for place, size in enumerate(sizes.tolist())]
 
-    def _sizes_of(self, rows: Array) -> np.ndarray:
+    def _find_sizes(self, rows: Array) -> np.ndarray:
         """Return the divisor of each row: its largest entry."""
         if not self._keep:
             return np.ones(rows.shape[0])
@@ -302,6 +313,7 @@ class PreparedPatches(PreparedPool):
         """Return atoms of new templates, which replace those of the previous call."""
         sets = list(self._plain.template_sets())
         numbers, first = [0] * len(templates), sum(map(len, sets))
+        # A set of templates has one size; numbers go on behind the templates that were learned.
         for size in sorted(set(sizes)):
             places = [place for place, other in enumerate(sizes) if other == size]
             sets.append(np.stack([templates[place].reshape(size, size) for place in places]))
@@ -313,7 +325,7 @@ class PreparedPatches(PreparedPool):
         return atoms
 
 
-def _norms(gradient: Array, rule: str) -> Any:
+def _compute_norms(gradient: Array, rule: str) -> Any:
     xp = namespace(gradient)
     if rule == "l1":
         return xp.sum(xp.abs(gradient), axis=1)

@@ -104,7 +104,7 @@ def all_responses(
         # With templates on the last axis, the operations below work on contiguous memory.
         found = xp.stack(_shift_images(images, scale.size), axis=-1) @ weights.T
         lines = [
-            xp.max(found[:, :, left:right, :] * bell[:, None], axis=2)
+            xp.max(found[:, :, left:right, :] * bell[:, None], axis=2)  # :eq:`patch-rows`
             for (left, right), bell in bells[1]
         ]
         best = [
@@ -136,6 +136,7 @@ def chosen_responses(X: Array, parts: PatchParts, dtype: Any) -> Any:
         for rows, _, products, _ in group.products(X, dtype):
             out[rows, columns] = xp.clip(xp.max(products, axis=2), 0.0, None)
         first = columns.stop
+    # Groups by size come in another order than the atoms.
     order = np.argsort([place for group in groups for place in group.places])
     return xp.take(out, xp.asarray(order, device=device_of(X)), axis=1)
 
@@ -209,6 +210,7 @@ def _compute_compiled(X: np.ndarray, parts: PatchParts, dtype: Any) -> np.ndarra
     templates = np.concatenate(parts.taps).astype(dtype)
     sizes = np.asarray(parts.sizes, dtype=np.intp)
     atoms = parts.shape[1], templates, starts, sizes, windows, down, across
+    # Heights and widths of the windows.
     positions = np.prod(windows[:, 1::2] - windows[:, ::2], axis=1)
     each = LANES * int(positions @ sizes**2) // 8  # compiled code does eight operations at once
     run_loop(respond_few, images, *atoms, out, items=-(-len(images) // LANES), operations=each)

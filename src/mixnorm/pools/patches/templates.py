@@ -33,12 +33,12 @@ def sample_images(
             count[chosen], _IMAGES_FOR_TEMPLATES, np.random.default_rng(rng.randint(2**31))
         )
         chosen, count = chosen[some], np.ones(len(count))  # weights are in the draw
-    rows = _on_host(X, chosen)
+    rows = _copy_to_host(X, chosen)
     first, which = find_distinct_rows([rows])
     return rows[first], np.bincount(which, count[chosen])
 
 
-def _on_host(X: Array, chosen: np.ndarray) -> np.ndarray:
+def _copy_to_host(X: Array, chosen: np.ndarray) -> np.ndarray:
     """Return some rows on the host, as floats."""
     if is_foreign(X):
         index = follow(chosen, X)
@@ -58,7 +58,7 @@ def learn_templates(
     """Return centres of the patches of images, by k-means.
 
     Patches are drawn at random places; those that hardly vary are left out. Patches and templates
-    have mean zero and length one.
+    have mean zero and length one (:eq:`patch-template`).
 
     Parameters
     ----------
@@ -78,9 +78,11 @@ def learn_templates(
     ndarray of shape (n_found, size, size)
         Of the dtype of ``images``.
     """
-    patches, weight = _draw(images, count, size, _PATCHES_PER_TEMPLATE * n_templates, rng)
+    patches, weight = _draw_patches(images, count, size, _PATCHES_PER_TEMPLATE * n_templates, rng)
     if len(patches) > n_templates:
         patches = cluster_centres(patches, weight, n_templates, rng)
+    # Means of vectors of length one are shorter: the centres get the form :eq:`patch-template`
+    # again. One of almost no length is a mixture of patches that cancel.
     centres = np.unique(patches, axis=0)
     centres = centres - centres.mean(axis=1, keepdims=True)
     length = np.linalg.norm(centres, axis=1, keepdims=True)
@@ -89,7 +91,7 @@ def learn_templates(
     return found.reshape(-1, size, size)
 
 
-def _draw(
+def _draw_patches(
     images: np.ndarray,
     count: np.ndarray,
     size: int,
@@ -103,12 +105,12 @@ def _draw(
     n_images, height, width = images.shape
     places = (n_images, height - size + 1, width - size + 1)
     n_drawn = min(_DRAWS_PER_PATCH * n_wanted, int(np.prod(places)))
-    if n_drawn == np.prod(places):
+    if n_drawn == np.prod(places):  # all places, each once; the order decides which are kept
         image, y, x = np.unravel_index(rng.permutation(n_drawn), places)
         weight = count[image]
     else:
         image = np.searchsorted(np.cumsum(count / np.sum(count)), rng.uniform(size=n_drawn))
-        image = np.minimum(image, n_images - 1)
+        image = np.minimum(image, n_images - 1)  # the sum of shares may be a little below one
         y, x = (rng.randint(length, size=n_drawn) for length in places[1:])
         weight = np.ones(n_drawn)
     views = np.lib.stride_tricks.sliding_window_view(images, (size, size), axis=(1, 2))
@@ -117,7 +119,7 @@ def _draw(
     largest = np.abs(patches).max(initial=0.0)
     if not largest > 0.0:
         return np.empty((0, size * size), dtype=images.dtype), np.empty(0)
-    patches /= largest
+    patches /= largest  # squares of very large or small pixels would overflow or vanish
     length = np.linalg.norm(patches, axis=1)
     kept = np.flatnonzero(length > _LEAST_VARIATION * length.max())[:n_wanted]
     normal: np.ndarray = patches[kept] / length[kept, None]

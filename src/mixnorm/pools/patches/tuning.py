@@ -27,7 +27,7 @@ _TEMPLATE_RIDGE = 0.1
 
 
 class PatchAdjustment:
-    """Steps of the templates of some atoms.
+    """Steps of the templates of some atoms (:eq:`patch-tuning`).
 
     Parameters
     ----------
@@ -60,6 +60,8 @@ class PatchAdjustment:
         self.slope = 0.0
         for place, gradient, curvature in _sums(X, self._parts, slopes, bends):
             size = self._sizes[place]
+            # Sums are of responses; derivatives are in the scaled columns, responses over their
+            # size.
             gradient, curvature = gradient / size, curvature / size / size
             ridge = (
                 _TEMPLATE_RIDGE * np.trace(curvature) / len(gradient) + np.finfo(np.float64).tiny
@@ -78,6 +80,8 @@ class PatchAdjustment:
             made.append((template / lengths[-1]).astype(np.result_type(taps, np.float32)))
         atoms = self._data.take_on(made, self._parts.sizes, self._parts.masks)
         pairs = zip(atoms, self._sizes, lengths, strict=True)
+        # The new column is the old one, divided by the template's new length and by another size.
+        # The weight is multiplied by both, so that the scores are those of the step.
         return [
             (atom, norm * float(self._data.scale(atom)[0]) / size) for atom, size, norm in pairs
         ]
@@ -101,6 +105,7 @@ def _sums_compiled(
         used = np.flatnonzero(best[0] > 0.0)
         offsets = (np.arange(size)[:, None] * parts.shape[1] + np.arange(size)).ravel()
         patches = images[used[:, None], places[used, None] + offsets].astype(dtype)
+        # Without their means, so that the mean of a template stays zero; times the mask's weight.
         patches -= patches.mean(axis=1, keepdims=True)
         patches *= best[1, used, None]
         gradient = patches.T @ slopes[atom, used]

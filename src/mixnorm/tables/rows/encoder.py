@@ -28,7 +28,7 @@ from mixnorm.tables.words import join_names
 
 # Values by name: numbers, texts of categories, None for a missing number.
 Features = dict[str, float | str | None]
-_STRANGE = "strange"  # stands for an entry that is not a number
+_STRANGE = "strange"  # marks an entry that is not a number
 
 
 class RowEncoder:
@@ -280,7 +280,7 @@ class RowEncoder:
         found.update({name: value for name, value in features.items() if name not in cycles})
         return found
 
-    # What to tell.
+    # Remarks.
 
     def remarks(self) -> list[str]:
         """Return sentences about what was done to the rows so far."""

@@ -109,16 +109,16 @@ class RowReader(AbstractContextManager["RowReader"]):
     has_target : bool
         Whether the target is in the header, or in some row of JSON lines.
     stopped : bool
-        Whether a row that cannot be read was raised for.
+        Whether an error was raised for a row that cannot be read.
     is_last : bool
-        Whether the rows taken last are a single row, the end of the source, whose line has no end:
-        it may be half a row. Half an object of JSON cannot be read.
+        Whether the rows taken last are a single row, whose line ends the source without a line
+        break. It may be half a row. (Half a JSON object cannot be read.)
     before_last : tuple of int, str
-        How many lines there are before that row, and their fingerprint.
+        The number of lines before that row, and their checksum.
     unfinished : BadRow or None
-        The end of the source, where its line has no end and cannot be read. It is not taken.
+        The last line, if it has no line break and cannot be read. It is not taken.
     notes : list of str
-        What was found out or done on reading, one sentence each.
+        Findings and changes made on reading, one sentence each.
 
     Examples
     --------
