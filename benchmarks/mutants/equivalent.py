@@ -24,6 +24,11 @@ _PROXIMAL: dict[str, str] = {
 }
 
 _KERNEL_ENGINES: dict[str, str] = {
+    "engines/multikernel/engine.py::_Alternation.prune::"
+    "not np.any(small & (best.weights > 0.0)) or np.array_equal(small, tried) -> "
+    "(not np.any(small & (best.weights > 0.0)) and np.array_equal(small, tried))": (
+        "an attempt that leaves nothing out, or was made before, changes nothing"
+    ),
     "engines/multikernel/ascent.py::Ascent.run::"
     "idle > settings.idle_rounds -> (idle >= settings.idle_rounds)": (
         "sixty rounds without progress or sixty-one: only rounding is left after either"
@@ -59,6 +64,9 @@ _GREEDY_MIRROR_BOOSTING: dict[str, str] = {
 }
 
 _DUAL: dict[str, str] = {
+    "engines/dual/problem.py::DualProblem.start::1 -> (2)": (
+        "a second column of zero scores, whose residual is not read"
+    ),
     "engines/dual/gradient.py::_choose_first_length::1.0 -> (2.0)": (
         "the first length that a line search tries; it is shortened or lengthened from there"
     ),

@@ -190,3 +190,20 @@ def test_samples_that_count_little_are_learned_from(C):
     assert found.converged
     assert found.objective < nothing
     assert found.gap <= 0.5 * (nothing - (found.objective - found.gap))
+
+
+@pytest.mark.parametrize("p", [1.0, 1.2])
+def test_the_first_weights_follow_the_energies_in_any_unit(p):
+    """Kernels 1e4 times as large, of samples that count as many times less, are the same."""
+    stack, labels = problem()
+    penalty, found = KernelPenalty.of_weights(p, np.ones(4)), []
+    for unit in (1.0, 1e4):
+        kernels = checked(KernelStack([unit * K for K in stack.matrices]))
+        target = HingeTarget(labels, np.full(len(labels), 1.0 / unit), 3, squared=False)
+        found.append(solve(kernels, target, penalty, tol=1e-6, max_iter=1).weights)
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+    assert np.all(found[0] > 0.0)
+    duals = target.guess()
+    energies = [np.sum(duals * (K @ duals)) for K in stack.matrices]
+    assert np.argmax(found[0]) == np.argmax(energies)
+    assert np.max(found[0]) > 1.5 * np.min(found[0])

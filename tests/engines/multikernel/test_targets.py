@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from mixnorm.engines.multikernel.machine import HingeTarget, SquaredTarget
+from mixnorm.engines.multikernel.machine import (
+    FactorMachine,
+    HingeTarget,
+    MatrixMachine,
+    SquaredTarget,
+)
+from mixnorm.kernels import FactorGrams, KernelStack
 
 RNG = np.random.default_rng(0)
 CAPS = RNG.uniform(0.5, 2.0, size=9)
@@ -32,3 +38,12 @@ def test_gains_are_conjugate_to_losses(name):
     for _ in range(50):
         F = 2.0 * RNG.standard_normal((3, 9))
         assert target.loss(F) + np.sum(A * F.T) >= target.gain(A) - 1e-9
+
+
+@pytest.mark.parametrize("n", [3000, 3001])
+def test_the_machine_for_the_form_of_the_kernels(n):
+    """Kernel matrices can only be used as such; factors of many rows are not multiplied out."""
+    target = HingeTarget(np.zeros(n, dtype=int), np.ones(n), 2, squared=False)
+    stack, factors = KernelStack(np.zeros((1, n, n), np.float32)), FactorGrams(np.ones((n, 2)), [2])
+    assert isinstance(target.machine(stack), MatrixMachine)
+    assert isinstance(target.machine(factors), MatrixMachine if n == 3000 else FactorMachine)
