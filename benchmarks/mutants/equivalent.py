@@ -24,6 +24,8 @@ _PROXIMAL: dict[str, str] = {
 }
 
 _KERNEL_ENGINES: dict[str, str] = {
+    "engines/multikernel/machine_jit.py::compute_hinges::"
+    "F[k, i] + 1.0 > top -> (F[k, i] + 1.0 >= top)": ("the larger of two equal numbers is either"),
     "engines/multikernel/engine.py::_Alternation.prune::"
     "not np.any(small & (best.weights > 0.0)) or np.array_equal(small, tried) -> "
     "(not np.any(small & (best.weights > 0.0)) and np.array_equal(small, tried))": (
@@ -63,7 +65,18 @@ _GREEDY_MIRROR_BOOSTING: dict[str, str] = {
     ),
 }
 
+_CORE: dict[str, str] = {
+    "engines/_core/lbfgs.py::History.record::not is_numpy(change) -> (is_numpy(change))": (
+        "the way for devices computes the same; it only waits less often there"
+    ),
+}
+
 _DUAL: dict[str, str] = {
+    "engines/dual/gradient.py::ForwardBackward._try_step::"
+    "above <= self.problem.settings.delta / self.length * distance -> "
+    "(above < self.problem.settings.delta / self.length * distance)": (
+        "a bound that is met to the last bit; then the step may also be halved"
+    ),
     "engines/dual/problem.py::DualProblem.start::1 -> (2)": (
         "a second column of zero scores, whose residual is not read"
     ),
@@ -87,6 +100,7 @@ REASONS: dict[str, str] = {
     **_PROXIMAL,
     **_KERNEL_ENGINES,
     **_GREEDY_MIRROR_BOOSTING,
+    **_CORE,
     **_DUAL,
     **_KERNELS,
     **_LOSSES_AND_NORMS,
