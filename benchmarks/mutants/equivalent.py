@@ -72,6 +72,9 @@ _CORE: dict[str, str] = {
 }
 
 _DUAL: dict[str, str] = {
+    "engines/dual/squares.py::_solve_start::q - 1.0 -> (q + 1.0)": (
+        "another start above the root, from which the steps reach it as well"
+    ),
     "engines/dual/gradient.py::ForwardBackward._try_step::"
     "above <= self.problem.settings.delta / self.length * distance -> "
     "(above < self.problem.settings.delta / self.length * distance)": (

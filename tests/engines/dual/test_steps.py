@@ -64,6 +64,17 @@ def test_newton_directions_solve_the_linearised_fixed_point_equation(loss):
     assert any(0 < count < 12 for count in free)
 
 
+@pytest.mark.parametrize("gamma", [1e-6, 1.0, 1e6])
+def test_slopes_of_the_proximal_map_of_a_hinge(gamma):
+    """One between the bounds, where the map is a shift, and zero at a bound."""
+    problem = posed(Hinge(), gamma)
+    z = gamma * np.random.default_rng(1).uniform(-1.0, 2.0, 12) * problem.target[:, 0]
+    near, slopes = problem.prox(z, gamma), DualNewton(problem)._differentiate_prox(z, gamma)
+    inside = (np.abs(near) > 0.0) & (np.abs(near) < gamma)
+    assert 0 < np.sum(inside) < 12
+    np.testing.assert_allclose(slopes, inside, atol=1e-6)
+
+
 class WithoutDirection(DualNewton):
     """Newton's method where no direction helps."""
 
