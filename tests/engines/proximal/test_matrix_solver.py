@@ -9,7 +9,7 @@ from mixnorm import losses
 from mixnorm.engines import proximal
 from mixnorm.engines.proximal import ProximalSettings
 from mixnorm.engines.proximal.design import SeparateDesign, SharedDesign
-from mixnorm.engines.proximal.matrix_solver import MatrixSolver, Proximal
+from mixnorm.engines.proximal.matrix_solver import DataSteps, MatrixSolver, Proximal
 from mixnorm.engines.proximal.problem import NormProblem
 from mixnorm.norms import TraceNorm, as_norm
 
@@ -210,3 +210,14 @@ def test_far_from_the_solution_models_are_minimised_as_far_as_the_gap_is_worth(n
         solver.step(gap, 1e-9)
         efforts.append(problem.effort.spent - before)
     assert efforts[0] < 0.5 * efforts[1]
+
+
+def test_a_step_on_the_data_is_along_the_gradient_of_centred_columns():
+    """Also where the intercept is far from its best; there is next to no penalty."""
+    problem = posed(losses.Huber(), "l2,2", alpha=1e-12)
+    X = np.random.default_rng(0).standard_normal((25, 6))  # that of the problem
+    point = problem.start(0.1 * np.ones((6, 3)), np.full(3, 2.0))
+    moved = DataSteps(problem).run(problem, point, 1)
+    slope = (X - problem.weight @ X).T @ point.residual
+    move = point.weights - moved.weights
+    assert np.sum(move * slope) == pytest.approx(np.linalg.norm(move) * np.linalg.norm(slope))
