@@ -188,3 +188,10 @@ def test_many_columns_share_a_curvature_model(penalty, monkeypatch):
     np.testing.assert_allclose(*scores, atol=2e-3)
     costs = found[5].removal_costs()
     assert min(costs, key=costs.get) in (4, 8)
+
+
+def test_a_perfect_fit_takes_no_iterations():
+    """Targets of zero: objective, gradient and gap are zero exactly."""
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    outcome = support(X, np.zeros((20, 2)), loss=Squared()).correct(0.0, 0.0)
+    assert (outcome.iterations, outcome.gap, outcome.converged) == (0, 0.0, True)

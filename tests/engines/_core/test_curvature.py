@@ -325,3 +325,22 @@ def test_namespaces_agree(xp, outputs):
         others = [[xp.asarray(part) for part in parts] for parts in (rows, slopes)]
         gains = there.gains(xp.asarray(design), *others, 1e-3)
         np.testing.assert_allclose(to_numpy(gains), here.gains(design, rows, slopes, 1e-3), **close)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_determined_weights_are_a_trace(outputs):
+    """The trace of A (A + R)^-1 over the penalised rows, added up over the outputs."""
+    rng = np.random.default_rng(1)
+    design = np.concatenate([np.ones((1, 50)), rng.standard_normal((4, 50))])
+    curvature = rng.uniform(0.01, 0.2, (50, outputs)) / 50
+    ridge = np.array([0.0, 1e-3, 1e-2, 1e-2, 1.0])
+    wanted = 0.0
+    for v in curvature.T:
+        gram = design * v @ design.T
+        wanted += np.diag(gram @ np.linalg.inv(gram + np.diag(ridge)))[1:].sum()
+    built = CurvatureFactor(design, curvature, ridge)
+    assert built.count_determined(ridge) == pytest.approx(wanted, rel=1e-8)
+    other = CurvatureFactor(design[:3], curvature, 5.0 * ridge[:3])
+    other.extend(design, 0.3)
+    other.set_ridge(ridge)
+    assert other.count_determined(ridge) == pytest.approx(wanted, rel=1e-8)

@@ -134,6 +134,22 @@ def test_scaling():
     np.testing.assert_allclose(other.alpha, (c / s**q) ** (1.0 / (q - 1.0)) * one.alpha, rtol=1e-3)
 
 
+def test_a_gamma_that_is_hard_is_approached_by_powers_of_ten(monkeypatch):
+    F, loss, target, _, _ = posed("hinge")
+    tried, path = [], dual.engine.path
+
+    def noted(*given, **options):
+        tried.append([float(gamma) for gamma in given[3]])
+        return path(*given, **options)
+
+    monkeypatch.setattr(dual.engine, "path", noted)
+    dual.solve(dual.FeatureContraction(F, 4), loss, target, 2000.0, max_iter=2)
+    assert tried == [[2000.0], [1.0, 10.0, 100.0, 1000.0, 2000.0]]
+    tried.clear()
+    dual.solve(dual.FeatureContraction(F, 4), loss, target, 0.5, max_iter=2)
+    assert tried == [[0.5]]
+
+
 def test_too_few_iterations():
     F, loss, target, _, _ = posed("hinge")
     found = dual.solve(dual.FeatureContraction(F, 4), loss, target, 100.0, max_iter=2)

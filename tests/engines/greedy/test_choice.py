@@ -293,6 +293,21 @@ def test_no_model_reads_more_than_allowed(pools, limit, linear, seed, **options)
     assert len(path.rounds) == 5 or path.exhausted
 
 
+def test_a_path_is_continued_up_to_its_limits(pools):
+    """The inputs and the price of the path may be all that is allowed, and no more."""
+    loss = MarginSoftmax()
+    X, y, weight = draw(loss)
+    pool = pools["priced"](X, np.full(15, 0.5))
+    begun = run(pool, loss, y, weight, n_atoms=2)
+    inputs = len(frozenset().union(*map(pool.inputs, begun.rounds[-1].support)))
+    for limits in ({"max_inputs": inputs}, {"budget": 1.0}, {"max_inputs": inputs, "budget": 1.0}):
+        path = run(pool, loss, y, weight, start=begun, n_atoms=3, **limits)
+        assert path.rounds[1].support == begun.rounds[1].support
+    for limits in ({"max_inputs": inputs - 1}, {"budget": 0.9}):
+        with pytest.raises(ValueError, match="path to continue reads or costs more"):
+            run(pool, loss, y, weight, start=begun, n_atoms=3, **limits)
+
+
 def test_enough_inputs_change_nothing(pools):
     loss = MarginSoftmax()
     X, y, weight = draw(loss)

@@ -6,7 +6,6 @@ from sklearn.linear_model import BayesianRidge
 
 from mixnorm import GreedyOptions, ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.engines import greedy
-from mixnorm.engines._core.curvature import CurvatureFactor
 from mixnorm.exceptions import MixnormWarning
 
 
@@ -41,25 +40,6 @@ def test_the_penalty_of_a_regression_is_that_of_bayesian_ridge(monkeypatch, nois
     # Theirs: (alpha |y - Z w|^2 + lambda |w|^2) / 2. Ours: |y - Z w|^2 / 2n + alpha |w|^2.
     assert model.alpha_[-1] == pytest.approx(peer.lambda_ / (2 * n * peer.alpha_), rel=1e-3)
     np.testing.assert_allclose(model.coef_ * X.std(axis=0), unit * peer.coef_, rtol=1e-4)
-
-
-@pytest.mark.parametrize("outputs", [1, 3])
-def test_determined_weights_are_a_trace(outputs):
-    """The trace of A (A + R)^-1 over the penalised rows, added up over the outputs."""
-    rng = np.random.default_rng(1)
-    design = np.concatenate([np.ones((1, 50)), rng.standard_normal((4, 50))])
-    curvature = rng.uniform(0.01, 0.2, (50, outputs)) / 50
-    ridge = np.array([0.0, 1e-3, 1e-2, 1e-2, 1.0])
-    wanted = 0.0
-    for v in curvature.T:
-        gram = design * v @ design.T
-        wanted += np.diag(gram @ np.linalg.inv(gram + np.diag(ridge)))[1:].sum()
-    built = CurvatureFactor(design, curvature, ridge)
-    assert built.count_determined(ridge) == pytest.approx(wanted, rel=1e-8)
-    other = CurvatureFactor(design[:3], curvature, 5.0 * ridge[:3])
-    other.extend(design, 0.3)
-    other.set_ridge(ridge)
-    assert other.count_determined(ridge) == pytest.approx(wanted, rel=1e-8)
 
 
 def test_small_samples_get_a_larger_penalty_than_large_ones():

@@ -192,6 +192,22 @@ def test_growing_is_having_had_room(rule, norm, kind):
     assert_alike(other, one, np.random.default_rng(2), close)
 
 
+@pytest.mark.parametrize("kind", [RowLearner, BlockLearner])
+def test_growing_changes_nothing_that_was_learned(kind):
+    """Nor the averages, after a last row that touches a single column."""
+    X, Y = rows(30), np.random.default_rng(1).normal(size=(30, 2))
+    X[-1] = np.eye(12)[5]
+    learner = kind(Plan(PLAIN, [Squared()], "fixed", 0.02, averaged=True), 12, 2)
+    learner.learn(X, NO_LABELS, Y, np.ones(30))
+    before = [learner.weights(averaged)[0] for averaged in (False, True)]
+    larger = learner.enlarge(14, 3)
+    for averaged, wanted in enumerate(before):
+        found = larger.weights(bool(averaged))[0]
+        assert_close(found[:2, :12], wanted, 1e-12)
+        assert not np.any(found[2:])
+        assert not np.any(found[:, 12:])
+
+
 def test_steps_by_feature_go_on_with_new_outputs():
     """New outputs start from zero, and old ones stay the same function until they learn again."""
     plan = Plan(PLAIN, [Squared()], "feature", scaled=True, intercept=True, origin="means")

@@ -125,3 +125,85 @@ def test_a_start_without_kernels_is_no_trap():
     assert found.converged
     assert np.any(found.weights)
     assert found.objective == pytest.approx(other.objective, rel=2e-3)
+
+
+def with_zeros(stack):
+    """Return the kernels of a stack and one of zeros, which helps nobody."""
+    n = len(stack.matrices[0])
+    return checked(KernelStack([*stack.matrices, np.zeros((n, n))]))
+
+
+WITH_ZEROS = {
+    "p=1": KernelPenalty.of_weights(1.0, np.ones(5)),
+    "p=1.2": KernelPenalty.of_weights(1.2, np.ones(5)),
+    "offsets": KernelPenalty(4.0, np.ones(5), np.array([0.1, 0.1, 50.0, 0.1, 0.1])),
+}
+
+
+@pytest.mark.parametrize("max_iter", [1, 200])
+@pytest.mark.parametrize("name", WITH_ZEROS)
+def test_the_objective_is_that_of_the_weights_and_duals_returned(name, max_iter):
+    """Kernels left out at the end count as left out, also after a single machine."""
+    stack, labels = problem()
+    stack, penalty = with_zeros(stack), WITH_ZEROS[name]
+    target = HingeTarget(labels, np.ones(len(labels)), 3, squared=False)
+    found = solve(stack, target, penalty, tol=0.05, max_iter=max_iter)
+    energies = np.array([np.sum(found.duals * (K @ found.duals)) for K in stack.matrices])
+    F = np.ascontiguousarray((stack.combine(found.weights) @ found.duals).T)
+    value = penalty.value(penalty.sizes(found.weights, energies)) + target.loss(F)
+    assert found.objective == pytest.approx(value, rel=1e-9)
+    np.testing.assert_allclose(found.energies, energies, atol=1e-9)
+
+
+def test_sharp_penalties_leave_kernels_out():
+    """Weights are zero, not small, of kernels of zeros and of those that cost too much."""
+    stack, labels = problem()
+    target = HingeTarget(labels, np.ones(len(labels)), 3, squared=False)
+    weights = {
+        name: solve(with_zeros(stack), target, penalty, tol=0.05).weights
+        for name, penalty in WITH_ZEROS.items()
+    }
+    assert np.flatnonzero(weights["p=1"]).tolist() == [0]
+    assert np.all(weights["p=1.2"][:4] > 0.0)
+    assert np.flatnonzero(weights["offsets"] == 0.0).tolist() == [2, 4]
+
+
+def test_kernels_that_rounding_of_their_entries_makes_indefinite_are_accepted():
+    """Entries near one that are off by a unit in the last place, all to the worse side."""
+    n = 40
+    labels = np.arange(n) % 2
+    signs = 1.0 - 2.0 * labels
+    K = (1.0 - np.finfo(np.float32).eps * np.outer(signs, signs)).astype(np.float32)
+    target = HingeTarget(labels, np.ones(n), 2, squared=False)
+    found = solve(KernelStack(K[None]), target, KernelPenalty.of_weights(2.0, np.ones(1)))
+    assert found.energies[0] < 0.0
+    assert found.objective == pytest.approx(n, rel=1e-4)  # nothing can be learned
+
+
+@pytest.mark.parametrize("C", [1e-6, 1e-3])
+def test_samples_that_count_little_are_learned_from(C):
+    """The gain over scores of zero is far below the tolerance; half of it is reached."""
+    stack, labels = problem()
+    target = HingeTarget(labels, np.full(len(labels), C), 3, squared=False)
+    found = solve(checked(stack), target, KernelPenalty.of_weights(1.2, np.ones(4)), tol=0.1)
+    nothing = C * len(labels)
+    assert found.converged
+    assert found.objective < nothing
+    assert found.gap <= 0.5 * (nothing - (found.objective - found.gap))
+
+
+@pytest.mark.parametrize("p", [1.0, 1.2])
+def test_the_first_weights_follow_the_energies_in_any_unit(p):
+    """Kernels 1e4 times as large, of samples that count as many times less, are the same."""
+    stack, labels = problem()
+    penalty, found = KernelPenalty.of_weights(p, np.ones(4)), []
+    for unit in (1.0, 1e4):
+        kernels = checked(KernelStack([unit * K for K in stack.matrices]))
+        target = HingeTarget(labels, np.full(len(labels), 1.0 / unit), 3, squared=False)
+        found.append(solve(kernels, target, penalty, tol=1e-6, max_iter=1).weights)
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+    assert np.all(found[0] > 0.0)
+    duals = target.guess()
+    energies = [np.sum(duals * (K @ duals)) for K in stack.matrices]
+    assert np.argmax(found[0]) == np.argmax(energies)
+    assert np.max(found[0]) > 1.5 * np.min(found[0])

@@ -19,7 +19,7 @@ from mixnorm.engines.proximal.descent import (
 )
 from mixnorm.engines.proximal.design import SharedDesign
 from mixnorm.engines.proximal.loss_model import Model
-from mixnorm.norms import MixedNorm
+from mixnorm.norms import MixedNorm, conjugate
 
 EXPONENTS = [1.0, 2.0, math.inf]
 each_exponent = pytest.mark.parametrize("exponent", EXPONENTS)
@@ -172,6 +172,24 @@ def test_the_gap_is_a_bound_at_every_point(exponent):
 
 
 @each_exponent
+@pytest.mark.parametrize("alpha", [0.01, 5.0])
+def test_the_gap_is_the_objective_less_the_dual_value(exponent, alpha):
+    """The dual point is the residual, shortened where its gradient exceeds ``alpha``."""
+    case = drawn()
+    X, y, weight = case[:3]
+    for quadratic in quadratics(case):
+        for size in (0.1, 1.0):  # losses below and above one
+            W = np.linalg.lstsq(X, y)[0] + size * np.random.default_rng(1).standard_normal((6, 3))
+            quadratic.move(W)
+            theta = weight * (X @ W - y)
+            largest = np.max(row_norms(X.T @ theta, conjugate(exponent)))
+            theta *= min(1.0, alpha / largest)
+            dual_value = -np.sum(theta * y) - 0.5 * np.sum(theta**2 / weight)
+            wanted = objective(X, y, weight, alpha, exponent, W) - dual_value
+            assert gap_of(quadratic, alpha, exponent) == pytest.approx(wanted, rel=1e-9)
+
+
+@each_exponent
 def test_epochs_end_in_time(exponent):
     for quadratic in quadratics(drawn()):
         assert descend(quadratic, 0.05, exponent, tol=-1.0, max_epochs=7) == 7
@@ -186,7 +204,7 @@ def test_columns_of_zeros_stay(exponent, dtype):
     model = Model(block, weight, fit_intercept=False, exact=True)
     start = np.zeros((3, 2), dtype=dtype)
     quadratic = GramQuadratic(model, 1.0, start, 1.0, start)
-    descend(quadratic, 0.1, exponent, tol=0.0, max_epochs=10)
+    assert descend(quadratic, 0.1, exponent, tol=0.0, max_epochs=10) < 10  # the gap is zero exactly
     assert np.all(quadratic.weights == 0.0)
 
 

@@ -9,7 +9,7 @@ from mixnorm import losses
 from mixnorm.engines import proximal
 from mixnorm.engines.proximal import ProximalSettings
 from mixnorm.engines.proximal.design import SeparateDesign, SharedDesign
-from mixnorm.engines.proximal.matrix_solver import MatrixSolver, Proximal
+from mixnorm.engines.proximal.matrix_solver import DataSteps, MatrixSolver, Proximal
 from mixnorm.engines.proximal.problem import NormProblem
 from mixnorm.norms import TraceNorm, as_norm
 
@@ -105,6 +105,18 @@ def test_too_wide_for_a_model(loss, norm, fit_intercept):
         assert fit_intercept or np.all(found.intercept == 0.0)
 
 
+@pytest.mark.parametrize("separate", [False, True])
+def test_gram_matrices_are_kept_up_to_their_limit(separate):
+    """One matrix of 6 x 6 serves three outputs; tasks with rows of their own need one each."""
+    entries = 3 * 36 if separate else 36
+    loss = losses.Huber()
+    for limit, fits in ((entries, True), (entries - 1, False)):
+        problem = posed(loss, "trace", separate=separate, alpha=0.02)
+        solver = MatrixSolver(replace(problem, settings=ProximalSettings(largest_grams=limit)))
+        solver.step(solver.gap(), 1e-3)
+        assert (solver._data_steps is None) == fits
+
+
 @each_norm
 @each_form
 def test_too_wide_with_tasks_of_their_own(norm, form):
@@ -162,3 +174,50 @@ def test_steps_do_not_climb(loss, norm, form):
         height = after
         if problem.radius is not None:
             assert problem.norm.value(solver.point.weights) <= problem.radius * (1.0 + 1e-10)
+
+
+@each_norm
+@each_form
+def test_a_model_is_minimised_no_longer_than_needed(norm, form):
+    """A model of six features takes some dozens of proximal maps, of the 2000 allowed."""
+    problem = posed(losses.Squared(), norm, **form)
+    solver = MatrixSolver(problem)
+    before = problem.effort.spent
+    solver.step(solver.gap(), 1e-6)
+    assert solver.gap() <= 1e-6
+    assert problem.effort.spent - before < 100 * problem.settings.prox_effort
+
+
+@each_norm
+def test_a_model_at_its_minimum_is_left_at_once(norm):
+    """Zero weights are the minimum exactly, which no step can lower."""
+    problem = posed(losses.Squared(), norm, alpha=1e3)
+    solver = MatrixSolver(problem)
+    before = problem.effort.spent
+    solver.step(0.0, 0.0)
+    assert not np.any(solver.point.weights)
+    assert problem.effort.spent - before < 20 * problem.settings.prox_effort
+
+
+@each_norm
+def test_far_from_the_solution_models_are_minimised_as_far_as_the_gap_is_worth(norm):
+    """With a gap of one, to a tenth of it; to rounding takes more than twice the effort."""
+    efforts = []
+    for gap in (1.0, 0.0):
+        problem = posed(losses.Huber(), norm, alpha=0.02)
+        solver = MatrixSolver(problem)
+        before = problem.effort.spent
+        solver.step(gap, 1e-9)
+        efforts.append(problem.effort.spent - before)
+    assert efforts[0] < 0.5 * efforts[1]
+
+
+def test_a_step_on_the_data_is_along_the_gradient_of_centred_columns():
+    """Also where the intercept is far from its best; there is next to no penalty."""
+    problem = posed(losses.Huber(), "l2,2", alpha=1e-12)
+    X = np.random.default_rng(0).standard_normal((25, 6))  # that of the problem
+    point = problem.start(0.1 * np.ones((6, 3)), np.full(3, 2.0))
+    moved = DataSteps(problem).run(problem, point, 1)
+    slope = (X - problem.weight @ X).T @ point.residual
+    move = point.weights - moved.weights
+    assert np.sum(move * slope) == pytest.approx(np.linalg.norm(move) * np.linalg.norm(slope))

@@ -118,6 +118,22 @@ def test_second_derivatives(loss):
 
 
 @each_loss
+def test_rows_at_a_corner_of_the_dual_have_no_curvature(loss):
+    """There no small change of the scores moves the derivative."""
+    smooth, scores, target, weight = smoothed(loss)
+    residual = smooth.value_and_residual(scores, target, weight)[1]
+    curvature = smooth.curvature_at(scores, residual, target, weight)
+    moves = np.zeros(scores.shape, dtype=bool)
+    for direction in 1e-6 * np.random.default_rng(4).standard_normal((5, *scores.shape)):
+        there = smooth.value_and_residual(scores + direction, target, weight)[1]
+        moves |= np.abs(there - residual) > 1e-12
+    if loss.is_classifier:
+        moves = np.any(moves, axis=1, keepdims=True)
+    assert np.any(moves)
+    np.testing.assert_allclose(curvature, np.where(moves, 3.0 * weight[:, None], 0.0))
+
+
+@each_loss
 def test_rows_of_weight_zero_do_nothing(loss):
     smooth, scores, target, weight = smoothed(loss, empty=4)
     value, residual = smooth.value_and_residual(scores, target, weight)

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from mixnorm import losses
 from mixnorm.engines import proximal
-from mixnorm.engines.proximal import ProximalSettings
+from mixnorm.engines.proximal import ProximalSettings, row_solver
 from mixnorm.engines.proximal.design import SharedDesign
+from mixnorm.engines.proximal.manifold import Step, newton_step
 from mixnorm.engines.proximal.matrix_solver import MatrixSolver
 from mixnorm.engines.proximal.problem import NormProblem
 from mixnorm.engines.proximal.row_solver import RowSolver
@@ -139,3 +141,32 @@ def test_a_start_has_its_rows_worked_on(norm):
     found = run(solver)
     assert abs(found[0] - fresh[0]) <= 1e-7 * problem.null().value
     assert np.sum(np.any(solver.point.weights != 0.0, axis=1)) < 100
+
+
+def test_a_newton_step_that_raises_the_objective_a_little_is_halved(monkeypatch):
+    """Steps are made so long that the objective ends above where it was, by next to nothing."""
+    problem = posed(losses.Logistic(), "l2,1", shape=(60, 20), fit_intercept=False)
+    solver, heights = RowSolver(problem), []
+
+    def too_long(problem, block, factor, point, weights, smooth):
+        found = newton_step(problem, block, factor, point, weights, smooth)
+        used = np.any(point.weights != 0.0, axis=1)
+
+        def height(length):
+            full = point.weights.copy()
+            full[used] += length * found.weights
+            return problem.objective(problem.start(full, point.intercept))
+
+        def excess(length):
+            return height(length) - height(0.0) + 5e-5 * length * found.slope
+
+        length = brentq(excess, 1.0, 1e3)
+        heights.append((height(0.0), height(length)))
+        parts = (found.weights, found.intercept, found.scores, found.slope)
+        return Step(*(length * part for part in parts))
+
+    monkeypatch.setattr(row_solver, "newton_step", too_long)
+    while not heights:
+        solver.step(solver.gap(), 1e-3)
+    assert heights[0][1] > heights[0][0]
+    assert problem.objective(solver.point) < heights[0][0]
