@@ -523,6 +523,16 @@ def test_show_takes_online_models_from_python(mixnorm, tmp_path, monkeypatch):
         assert told["rows"] == model.n_rounds_
 
 
+def test_show_takes_learners_of_tasks_from_python(mixnorm, tmp_path):
+    X, targets = np.eye(4), {"price": [1.0, 2.0, 3.0, 4.0], "sold": ["no", "yes", "no", "yes"]}
+    losses = {"price": "squared", "sold": "logistic"}
+    model = package.MultiTaskLearner(losses=losses).fit(X, targets)
+    package.save(model, tmp_path / "tasks.mixnorm")
+    shown = mixnorm("show", tmp_path / "tasks.mixnorm")
+    assert "2 tasks: price, sold" in shown.out
+    assert "classes" not in shown.out
+
+
 @pytest.mark.parametrize(
     ("model", "told"),
     [

@@ -158,10 +158,11 @@ def show_stream(model: StreamModel, place: str, size: int, screen: Screen) -> No
 def show_other(estimator: BaseEstimator, place: str, size: int, screen: Screen) -> None:
     """Describe an estimator that was saved from Python and has no path."""
     kind, outputs = type(estimator).__name__, {}
-    for name in ("classes", "tasks"):
+    for name in ("tasks", "classes"):
         values = getattr(estimator, f"{name}_", None)
-        if values is not None:
-            outputs[name] = [str(each) for each in values.tolist()]
+        # A learner of several tasks has a list of classes for each of them.
+        if values is not None and "tasks" not in outputs:
+            outputs[name] = [str(each) for each in list(values)]
     rounds = getattr(estimator, "n_rounds_", None)
     learns = "" if rounds is None else ", learns from streams"
     screen.say(f"{place}: {kind}, saved from Python{learns}.")
