@@ -30,7 +30,7 @@ _LARGEST_TOTAL = 1e60
 # Singular values below this part of the largest are rounding errors of the columns.
 _LEAST_SINGULAR = 1e-15
 # Steps shorter than this part of a direction do not move the point in double precision.
-_SHORTEST_STEP = 1e-12
+_SHORTEST_INTERIOR_STEP = 1e-12
 
 
 def estimate_interior_seconds(
@@ -187,7 +187,7 @@ class _InteriorMethod:
         # Not quite to the boundary, where ratios of multipliers and slacks would be infinite.
         share = self.settings.boundary_share
         length = min(1.0, share * self._find_longest_step(move))
-        if not length > _SHORTEST_STEP:
+        if not length > _SHORTEST_INTERIOR_STEP:
             return False
         self.W = self.W + length * move.W
         self.hinge = self.hinge + length * move.hinge
