@@ -39,6 +39,14 @@ def small(name, **options):
 
 
 @functools.cache
+def fitted_with_groups(name):
+    """Return a small search whose folds keep groups together; tests must not change it."""
+    model = small(name, cv=GroupKFold(3))
+    X, y = data_of(model)
+    return model.fit(X, y, groups=np.arange(len(y)) % 6)
+
+
+@functools.cache
 def fitted(name):
     """Return a small search after its fit, which several tests look at; they must not change it."""
     model = small(name)
@@ -104,24 +112,24 @@ def test_workers_find_the_same(name):
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_groups_stay_together(name):
-    model = small(name, cv=GroupKFold(3))
+    model = fitted_with_groups(name)
     X, y = data_of(model)
     groups = np.arange(len(y)) % 6
-    given = model.fit(X, y, groups=groups).cv_results_["split1_test_score"]
+    given = model.cv_results_["split1_test_score"]
     tests = [test for _, test in GroupKFold(3).split(X, y, groups)]
     of_fold = np.zeros(len(y), dtype=int)
     for fold, test in enumerate(tests):
         of_fold[test] = fold
-    same = model.set_params(cv=PredefinedSplit(of_fold)).fit(X, y)
+    same = small(name, cv=PredefinedSplit(of_fold)).fit(X, y)
     np.testing.assert_allclose(given, same.cv_results_["split1_test_score"])
 
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_groups_are_routed_through_a_pipeline(name):
-    model = small(name, cv=GroupKFold(3))
+    model = fitted_with_groups(name)
     X, y = data_of(model)
     groups = np.arange(len(y)) % 6
-    direct = model.fit(X, y, groups=groups).cv_results_["mean_test_score"]
+    direct = model.cv_results_["mean_test_score"]
     with config_context(enable_metadata_routing=True):
         pipeline = make_pipeline("passthrough", small(name, cv=GroupKFold(3)))
         pipeline.fit(X, y, groups=groups)

@@ -164,20 +164,20 @@ def test_rows_without_weight_do_not_matter(model):
 
 
 SMALL = gaussian_bank([0.1, 1.0], relative=True, dtype="float64")
-COSTS = {"Cs": [1.0, 10.0], "cv": 3}
+COSTS = {"Cs": [1.0, 10.0], "cv": 2}
 SEARCHES = [
     ShareBoostClassifierCV(3, alpha=1e-3, cv=3, options=EXACT),
     ShareBoostRegressorCV(3, alpha=1e-3, cv=3, options=EXACT),
-    MixedNormClassifierCV(alphas=5, cv=3, tol=1e-10),
-    MixedNormRegressorCV(alphas=5, cv=3, tol=1e-10),
-    MultiTaskLearnerCV(alphas=5, cv=3, tol=1e-10),
+    MixedNormClassifierCV(alphas=3, cv=2, tol=1e-10),
+    MixedNormRegressorCV(alphas=3, cv=2, tol=1e-10),
+    MultiTaskLearnerCV(alphas=3, cv=2, tol=1e-10),
     MKLRegressorCV(SMALL, ps=[1.2], **COSTS, **FINE),
     MKLClassifierCV(SMALL, ps=[1.2], **COSTS, **FINE),
     ConvMKLClassifierCV(SMALL, ps=[1.2], tails=[2], **COSTS, **FINE),
     SMSDMKLClassifierCV(SMALL, betas=[1e-2], tails=[2], **COSTS, **FINE),
     UFOMKLClassifierCV(SMALL, betas=[1e-3], **COSTS, **FINE),
-    TensorKernelRegressorCV(gammas=4, cv=3),
-    TensorKernelClassifierCV(gammas=4, cv=3),
+    TensorKernelRegressorCV(gammas=3, cv=2),
+    TensorKernelClassifierCV(gammas=3, cv=2),
 ]
 SEARCHES += others(SEARCHES, searching=True)
 

@@ -112,10 +112,9 @@ def test_as_kernel_ridge():
     np.testing.assert_allclose(found[:, 0] + model.intercept_, wanted, atol=1e-6)
 
 
-@pytest.mark.parametrize("seed", [0, 7])
-def test_additive_design(seed):
+def test_additive_design():
     """The columns are found, and trees are beaten; the benchmark has more seeds and rows."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     X = rng.standard_normal((900, 40))
     y = np.sin(2.0 * X[:, 0]) + X[:, 1] ** 2 / 2.0 + np.abs(X[:, 2]) + np.cos(X[:, 3])
     y += 0.1 * rng.standard_normal(900)

@@ -119,12 +119,13 @@ def test_losses(data, loss):
 def test_the_size_of_the_targets(data, size, loss, degree):
     X, Y = data
     dtype = np.float32 if degree == 2 else np.float64
-    plain = MixedNormRegressor("l2,1", 0.1, loss=loss).fit(X, Y)
+    X, Y = X[:40], Y[:40]
+    plain = MixedNormRegressor("l2,1", 0.1, loss=loss, tol=1e-3).fit(X, Y)
     loss = {"huber": Huber(size), "epsilon_insensitive": EpsilonInsensitive(0.1 * size)}.get(
         loss, loss
     )
     alpha = 0.1 * size ** (degree - 1)
-    other = MixedNormRegressor("l2,1", alpha, loss=loss).fit(X.astype(dtype), Y * size)
+    other = MixedNormRegressor("l2,1", alpha, loss=loss, tol=1e-3).fit(X.astype(dtype), Y * size)
     assert other.coef_ / size == pytest.approx(plain.coef_, abs=0.05)
     assert other.intercept_ / size == pytest.approx(plain.intercept_, abs=0.05)
     assert other.objective_ / size**degree == pytest.approx(plain.objective_, rel=2e-3)

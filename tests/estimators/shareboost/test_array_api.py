@@ -60,6 +60,21 @@ def targets(model, iris):
     return y if isinstance(model, ShareBoostClassifier) else X[:, :2] * X[:, 2:] + 7.0
 
 
+@pytest.fixture(scope="module")
+def fits():
+    """Fits by class and namespace, made when first asked for."""
+    return {}
+
+
+@pytest.fixture
+def there(model, iris, xp, dispatch, fits):
+    """The model, fitted to arrays of the other library; tests must not change it."""
+    key = type(model), kind(xp)
+    if key not in fits:
+        fits[key] = clone(model).fit(xp.asarray(iris[0]), xp.asarray(targets(model, iris)))
+    return fits[key]
+
+
 # --- scikit-learn's own checks
 
 
@@ -189,8 +204,8 @@ def test_other_dtypes(dtype, xp, dispatch):
     """In single precision the same features are chosen, since these classes are well apart."""
     X, y = load_digits(return_X_y=True)
     X, y = X[:300].astype(dtype), y[:300]
-    here = ShareBoostClassifier(4).fit(X, y)
-    there = ShareBoostClassifier(4).fit(xp.asarray(X), xp.asarray(y))
+    here = ShareBoostClassifier(3).fit(X, y)
+    there = ShareBoostClassifier(3).fit(xp.asarray(X), xp.asarray(y))
     work = xp.float64 if dtype == "int64" else xp.float32
     assert there.coef_.dtype == work
     assert there.predict_proba(xp.asarray(X)).dtype == work
@@ -272,10 +287,9 @@ def test_views_that_are_not_contiguous(iris, xp, dispatch):
 
 
 @pytest.mark.parametrize("model", BOTH, ids=lambda model: type(model).__name__)
-def test_weights_go_to_where_new_data_is(model, iris, xp, dispatch):
+def test_weights_go_to_where_new_data_is(model, there, iris, xp, dispatch):
     X, y = iris[0], targets(model, iris)
     here = clone(model).fit(X, y)
-    there = clone(model).fit(xp.asarray(X), xp.asarray(y))
     assert isinstance(there.predict(X), np.ndarray)
     assert type(here.predict(xp.asarray(X))) is kind(xp)
     assert_allclose(there.predict(X), here.predict(X), **CLOSE)
@@ -292,10 +306,10 @@ def test_warm_start(model, way, iris, xp, dispatch):
     spaces = {"out": (np, xp), "in": (xp, np), "within": (xp, xp)}[way]
     begun = clone(model).set_params(warm_start=True, n_features_to_select=1)
     begun.fit(spaces[0].asarray(X), spaces[0].asarray(y))
-    begun.n_features_to_select = 3
+    begun.n_features_to_select = 2
     begun.fit(spaces[1].asarray(X), spaces[1].asarray(y))
     here = clone(model).set_params(warm_start=True, n_features_to_select=1).fit(X, y)
-    here.set_params(n_features_to_select=3).fit(X, y)
+    here.set_params(n_features_to_select=2).fit(X, y)
     assert type(begun.coef_) is type(spaces[1].asarray([0.0]))
     assert_array_equal(to_numpy(begun.selected_), here.selected_)
     assert_allclose(to_numpy(begun.coef_), here.coef_, **CLOSE)
@@ -310,9 +324,8 @@ def test_warm_start_with_other_classes(iris, xp, dispatch):
 
 
 @pytest.mark.parametrize("model", BOTH, ids=lambda model: type(model).__name__)
-def test_truncate_and_copies(model, iris, xp, dispatch):
-    X, y = iris[0], targets(model, iris)
-    there = clone(model).fit(xp.asarray(X), xp.asarray(y))
+def test_truncate_and_copies(model, there, iris, xp, dispatch):
+    X = iris[0]
     smaller, same = there.truncate(1), copy.copy(there)
     assert type(smaller.coef_) is type(same.coef_) is kind(xp)
     assert smaller.selected_.shape == (1,)
@@ -321,9 +334,8 @@ def test_truncate_and_copies(model, iris, xp, dispatch):
 
 
 @pytest.mark.parametrize("model", BOTH, ids=lambda model: type(model).__name__)
-def test_pickles_hold_numpy_arrays_alone(model, iris, xp, dispatch):
-    X, y = iris[0], targets(model, iris)
-    there = clone(model).fit(xp.asarray(X), xp.asarray(y))
+def test_pickles_hold_numpy_arrays_alone(model, there, iris, xp, dispatch):
+    X = iris[0]
     written = pickle.dumps(there)
     assert b"torch" not in written
     assert b"array_api_strict" not in written
@@ -347,9 +359,8 @@ def test_model_files(model, iris, xp, dispatch, tmp_path):
 
 
 @pytest.mark.parametrize("model", BOTH, ids=lambda model: type(model).__name__)
-def test_predictor(model, iris, xp, dispatch):
-    X, y = iris[0], targets(model, iris)
-    there = clone(model).fit(xp.asarray(X), xp.asarray(y))
+def test_predictor(model, there, iris, xp, dispatch):
+    X = iris[0]
     predict = pickle.loads(pickle.dumps(there.predictor()))
     with sklearn.config_context(array_api_dispatch=False):  # which it does not ask for
         found = predict(xp.asarray(X))
@@ -365,7 +376,7 @@ def test_cross_validation(regression, scoring, iris, xp, dispatch):
     X, y = (iris[0], iris[0][:, :2] ** 2) if regression else iris
     kinds = (ShareBoostRegressorCV, "neg_mean_squared_error"), (ShareBoostClassifierCV, "accuracy")
     make, other = kinds[0 if regression else 1]
-    model = make(3, cv=3, options=FINE, scoring=scoring and other)
+    model = make(2, cv=2, options=FINE, scoring=scoring and other)
     weight = np.linspace(1.0, 2.0, 150)
     here = clone(model).fit(X, y, sample_weight=weight)
     there = clone(model).fit(xp.asarray(X), xp.asarray(y), sample_weight=xp.asarray(weight))
@@ -380,7 +391,7 @@ def test_cross_validation(regression, scoring, iris, xp, dispatch):
 
 @pytest.mark.parametrize(
     "model",
-    [*BOTH, ShareBoostClassifierCV(cv=3), OneVsRestGreedy(), JointBoostClassifier(n_rounds=5)],
+    [*BOTH, ShareBoostClassifierCV(2, cv=2), OneVsRestGreedy(2), JointBoostClassifier(n_rounds=5)],
     ids=lambda model: type(model).__name__,
 )
 def test_without_the_switch_all_become_numpy_arrays(model, iris, xp):
@@ -497,8 +508,8 @@ def test_images(dtype, digits):
 
 def test_images_of_other_libraries(digits, xp, dispatch):
     images, y = digits
-    here = ShareBoostClassifier(5, pool=Templates(), options=FINE).fit(images, y)
-    there = ShareBoostClassifier(5, pool=Templates(), options=FINE).fit(xp.asarray(images), y)
+    here = ShareBoostClassifier(3, pool=Templates(), options=FINE).fit(images, y)
+    there = ShareBoostClassifier(3, pool=Templates(), options=FINE).fit(xp.asarray(images), y)
     assert_allclose(to_numpy(there.coef_), here.coef_, **CLOSE)
     found = there.predict(xp.asarray(images))
     assert type(found) is kind(xp)
