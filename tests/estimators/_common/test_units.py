@@ -26,8 +26,8 @@ SIZES = [1e-306, 1e-200, 1e-80, 1e80, 1e200, 1e303]
 @functools.cache
 def draw():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 5))
-    return X, X @ rng.normal(size=(5, 2)) + 0.1 * rng.normal(size=(40, 2)) + 1.0
+    X = rng.normal(size=(60, 5))
+    return X, X @ rng.normal(size=(5, 2)) + 0.1 * rng.normal(size=(60, 2)) + 1.0
 
 
 @pytest.fixture
@@ -49,9 +49,14 @@ def fit_plain(kind, loss):
     return learner(kind, LOSSES.get(loss, loss), **options).fit(*draw())
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("kind", [MixedNormRegressor, MultiTaskLearner])
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        *((MixedNormRegressor, size) for size in SIZES),
+        *((MultiTaskLearner, size) for size in (SIZES[0], SIZES[3], SIZES[5])),
+    ],
+)
 def test_targets_of_any_size(data, kind, name, size):
     (X, Y), loss = data, LOSSES[name]
     degree = 2 if isinstance(loss, (Squared, Huber)) else 1

@@ -12,7 +12,7 @@ from mixnorm import (
 )
 from mixnorm.engines.mirror import layout as layout
 
-N, D = 175, 12
+N, D = 200, 20
 
 
 PERCEPTRONS = [GroupPerceptron("l2,1", scale=True, average=True), GroupPerceptron("l1,1"),
