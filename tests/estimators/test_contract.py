@@ -40,6 +40,7 @@ from mixnorm import (
     MKLRegressorCV,
     MultiTaskLearner,
     MultiTaskLearnerCV,
+    OneVsRestGreedy,
     OnlineMultiTaskLearner,
     ShareBoostClassifier,
     ShareBoostClassifierCV,
@@ -114,14 +115,15 @@ MACHINES = [
 ]
 # Estimators that need other parameters than the default ones, or deserve a look with others.
 GIVEN = [
-    ShareBoostClassifier(),
+    ShareBoostClassifier(3),
     ShareBoostClassifier(
         alpha=1e-4, options=GreedyOptions(penalty="l1", backward=2, atoms_per_round=2)
     ),
-    ShareBoostRegressor(),
+    ShareBoostRegressor(3),
     ShareBoostRegressor(max_inputs=3, options=GreedyOptions(penalty="linf,1", rule="exact")),
     ShareBoostClassifierCV(3, alphas=[1e-3], cv=2),
     ShareBoostRegressorCV(3, alphas=[1e-3], cv=3),
+    OneVsRestGreedy(2),
     JointBoostClassifier(n_rounds=20),
     MixedNormClassifier(),
     MixedNormClassifier("trace", loss="margin"),
@@ -136,10 +138,10 @@ GIVEN = [
     MultiTaskLearner(standardize=True, tol=1e-8),
     MultiTaskLearnerCV(alphas=2, cv=2),
     GreedyMKLRegressor(n_kernels=2),
-    GreedyMKLRegressor(SMALL, n_kernels=2, algorithm="l1", tol=1e-12),
+    GreedyMKLRegressor(SMALL, n_kernels=2, algorithm="l1"),
     GreedyMKLRegressor(SMALL, n_kernels=2, algorithm="l2", scan="factors"),
     GreedyMKLClassifier(n_kernels=2),
-    GreedyMKLClassifier(SMALL, n_kernels=2, loss="logistic", tol=1e-12),
+    GreedyMKLClassifier(SMALL, n_kernels=2, loss="logistic"),
     GreedyMKLRegressorCV(SMALL, n_kernels=2, cv=2),
     GreedyMKLClassifierCV(SMALL, n_kernels=2, cv=2),
     *MACHINES,
@@ -165,6 +167,8 @@ PRECISE = {
     MixedNormClassifierCV: {"tol": 1e-9},
     MixedNormRegressorCV: {"tol": 1e-9},
     MultiTaskLearnerCV: {"tol": 1e-10},
+    GreedyMKLClassifier: {"tol": 1e-12},
+    GreedyMKLRegressor: {"tol": 1e-12},
     TensorKernelClassifier: {"tol": 1e-14},
     TensorKernelClassifierCV: {"tol": 1e-14},
     TensorKernelRegressor: {"tol": 1e-14},
@@ -237,6 +241,8 @@ OTHERS = [
     if not any(estimator is first for first in FIRST)
     for _, check in estimator_checks_generator(estimator)
     if name_of(check) in OF_PARAMETERS - expected_to_fail(estimator).keys()
+    # The same with float32 follows, and with this dtype the class has passed.
+    and not (name_of(check).endswith("_train") and check.keywords == {"readonly_memmap": True})
 ]
 
 

@@ -160,7 +160,7 @@ def test_memory_mapped_files(digits, tmp_path):
 
 def test_extra_memory_is_below_half_of_X():
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((20000, 500), dtype=np.float32)
+    X = rng.standard_normal((10000, 500), dtype=np.float32)
     y = np.argmax(X[:, :10], axis=1)
     tracemalloc.start()
     try:
