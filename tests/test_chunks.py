@@ -290,7 +290,7 @@ from mixnorm import _chunks, JointBoostClassifier, ShareBoostClassifier
 from mixnorm.pools import Stumps
 
 _chunks._OPERATIONS_FOR_THREADS = 1
-X = np.random.default_rng(0).normal(size=(300, 40))
+X = np.random.default_rng(0).normal(size=(100, 6))
 y = (X[:, 0] > X[:, 1]).astype(int) + (X[:, 2] > 0)
 
 def fit(kind):

@@ -73,7 +73,7 @@ def limit_cpu(seconds: float) -> None:
     exception would have to wait for the call to return.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    soft = int(read_cpu_seconds() + max(seconds, 1)) + 1
+    soft = int(read_cpu_seconds() + seconds) + 1  # the system counts whole seconds
     resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

@@ -57,17 +57,25 @@ def test_an_interrupt_beyond_the_chosen_size(mixnorm, iris, monkeypatch, tmp_pat
     assert (tmp_path / "r.html").exists()
 
 
-@pytest.mark.parametrize("step", ["collect_facts", "save", "make_report"])
-def test_an_interrupt_while_files_are_written_waits(mixnorm, iris, monkeypatch, tmp_path, step):
-    inner = getattr(commands, step)
+def test_interrupts_while_files_are_written_wait(mixnorm, iris, monkeypatch, tmp_path):
+    interrupted = []
 
-    def interrupted(*words, **options):
-        os.kill(os.getpid(), signal.SIGINT)
-        return inner(*words, **options)
+    def interrupt(step):
+        inner = getattr(commands, step)
 
-    monkeypatch.setattr(commands, step, interrupted)
+        def run(*words, **options):
+            interrupted.append(step)
+            os.kill(os.getpid(), signal.SIGINT)
+            return inner(*words, **options)
+
+        monkeypatch.setattr(commands, step, run)
+
+    steps = {"collect_facts", "save", "make_report"}
+    for step in steps:
+        interrupt(step)
     found = mixnorm("fit", iris, "--target", "species", "-k", 2, "--report", "r.html")
     assert found.code == 0
+    assert set(interrupted) == steps
     assert (tmp_path / "r.html").exists()
     package.load(tmp_path / "iris.mixnorm")
 

@@ -61,12 +61,12 @@ class TestRunJob:
         assert found["peak_total_bytes"] > found["peak_bytes"]
 
     def test_limit(self, fake_suite, folder):
-        found = run_job(Job(fake_suite, "tiny", "slow", 1), folder, limit=1)
+        found = run_job(Job(fake_suite, "tiny", "slow", 1), folder, limit=0.4)
         assert found["status"] == "timeout"
-        assert found["limit"] == 1
+        assert found["limit"] == 0.4
 
     def test_stopped_in_second_call_keeps_first(self, fake_suite, folder):
-        found = run_job(Job(fake_suite, "tiny", "slow-again", 1), folder, limit=1)
+        found = run_job(Job(fake_suite, "tiny", "slow-again", 1), folder, limit=0.4)
         assert found["status"] == "ok"
         assert found["calls"] == 1
 
