@@ -147,11 +147,11 @@ def test_second_derivatives(loss):
 @each_form
 def test_the_gap_is_a_bound_at_any_point(loss, form, fit_intercept):
     rng = np.random.default_rng(4)
-    problem = posed(loss, rng.standard_normal((12, 3)), fit_intercept=fit_intercept, **form)
+    problem = posed(loss, rng.standard_normal((16, 2)), fit_intercept=fit_intercept, **form)
     best = solve(problem, tol=1e-5)
     assert best.converged
     for size in (0.0, 0.1, 1.0, 10.0):
-        weights = size * rng.standard_normal((3, 3))
+        weights = size * rng.standard_normal((2, 3))
         if problem.radius is not None:
             weights = problem.norm.project(weights, problem.radius)
         point = problem.start(weights, size * rng.standard_normal(3) * fit_intercept)
@@ -272,7 +272,7 @@ def test_targets_of_zero(loss, norm):
 @each_norm
 @pytest.mark.parametrize("loss", [losses.MarginSoftmax(), losses.MulticlassHinge()], ids=repr)
 def test_a_class_that_nobody_has(loss, norm):
-    X = np.random.default_rng(5).standard_normal((12, 3))
+    X = np.random.default_rng(5).standard_normal((20, 2))
     y = targets(loss, X, 2)
     for form in BOTH:
         sound(posed(loss, X, y=y, norm=norm, fit_intercept=False, **form))
@@ -281,7 +281,7 @@ def test_a_class_that_nobody_has(loss, norm):
 @pairs([losses.Squared(), losses.MarginSoftmax()], losses.MarginSoftmax())
 def test_scales_of_data(loss, norm):
     """Data a hundred million times as large have weights as many times smaller."""
-    X = np.random.default_rng(6).standard_normal((12, 3))
+    X = np.random.default_rng(6).standard_normal((20, 2))
     y = targets(loss, X)
     plain = sound(posed(loss, X, y=y, norm=norm, alpha=0.02), tol=1e-6)
     radius = 0.5 * plain.norm_value
