@@ -1,5 +1,7 @@
 """Kernels as atoms: scores, leaders, and the greedy engine on their factors."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ def data(n=150, d=10, seed=0):
     return X, np.sin(2.0 * X[:, 0]) + np.abs(X[:, 1]) + 0.3 * rng.standard_normal(n)
 
 
+@functools.cache
 def pools(n=150, d=10, rank=64, seed=0, dtype="float64"):
     X, y = data(n, d, seed)
     weight = np.full(n, 1.0 / n)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_digits
 
 from mixnorm import GreedyOptions, ShareBoostClassifier, estimators
@@ -92,21 +92,28 @@ def same(one, other):
 
 
 @functools.cache
-def train(name):
-    """Return an estimator of that name, fitted on data that suit it; not to be changed."""
+def prepare(name):
+    """Return an estimator of that name, and inputs and targets that suit it; not to be changed."""
     model = getattr(estimators, name)()
     small = {"n_features_to_select": 4, "max_iter": 50, "cv": 3, "alphas": 5, "gammas": [1.0, 9.0]}
-    small |= {"Cs": [1.0, 10.0], "ps": [1.2], "betas": [1e-2], "tails": [2]}
+    small |= {"Cs": [1.0, 10.0], "ps": [1.2], "betas": [1e-2], "tails": [2], "random_state": 0}
     own = model.get_params(deep=False)
     model.set_params(**{key: value for key, value in small.items() if key in own})
     X, y = load_digits(return_X_y=True)
-    X = X[:200]
-    y = y[:200] if is_classifier(model) else X[:, 20] - X[:, 10] ** 2
+    X = X[:100]
+    y = y[:100] if is_classifier(model) else X[:, 20] - X[:, 10] ** 2
     if name == "OnlineMultiTaskLearner":
         y = y[:, None]
+    return model, X, y
+
+
+@functools.cache
+def train(name):
+    """Return an estimator of that name, fitted on data that suit it; not to be changed."""
+    model, X, y = prepare(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a short fit may well not converge
-        return model.fit(X, y), X
+        return clone(model).fit(X, y), X
 
 
 @pytest.fixture(scope="session")
@@ -130,5 +137,5 @@ def content(model):
 @pytest.fixture(scope="session")
 def tools():
     """The functions above; test modules cannot import from here."""
-    functions = (packed, read, again, sealed, opened, forged, edited, same, train)
+    functions = (packed, read, again, sealed, opened, forged, edited, same, prepare, train)
     return SimpleNamespace(GONE=GONE, **{function.__name__: function for function in functions})

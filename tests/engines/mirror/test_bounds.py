@@ -124,7 +124,7 @@ def test_regret(name, rule, kind):
         learner = build(Plan(norm, [loss], rule, RULES[rule], radius, block=block), D, K)
         *data, losses = play(learner, loss, kind)
         assert learner.loss == pytest.approx(np.sum(losses), rel=1e-12)
-        good = best_comparator(learner, loss, data, 25)
+        good = best_comparator(learner, loss, data, 12)
         for u in (np.zeros((K, D)), rng.normal(size=(K, D)), good, 0.3 * good, 3.0 * good):
             size = learner.norm.value(u.T)
             u = u * min(1.0, radius / size) if size > 0.0 else u

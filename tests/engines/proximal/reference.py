@@ -206,5 +206,10 @@ def both_forms_agree(case, norm, fraction=0.1, **options):
 
 def size_of(name, large=False):
     """Rows and features: losses with kinks take many smooth problems each, so get smaller ones."""
-    small = {"n_samples": 15, "n_features": 5} if name in KINKED and not large else {}
-    return {"n_samples": 40, "n_features": 12} if large else small
+    if large:
+        return {"n_samples": 40, "n_features": 12}
+    if name not in KINKED:
+        return {}
+    # Three classes at least: with two, a joint loss would be a scalar one.
+    outputs = 3 if LOSSES[name].is_classifier else 2
+    return {"n_samples": 10, "n_features": 3, "n_outputs": outputs}

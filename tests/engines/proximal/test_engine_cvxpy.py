@@ -96,5 +96,5 @@ def test_tasks_with_losses_of_their_own_agree_with_cvxpy(parts, norm):
     ("parts", "norm"), [(MIXTURES[2], "l2,1"), (MIXTURES[3], "trace")], ids=str
 )
 def test_tasks_with_kinks_agree_with_cvxpy(parts, norm):
-    case = tasks(parts, sizes=(12, 8, 10), n_features=4)
+    case = tasks(parts, sizes=(10, 7, 8), n_features=3)
     both_forms_agree(case, as_norm(norm), tol=9e-7)
