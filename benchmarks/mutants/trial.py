@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,25 @@ from benchmarks.harness.jobs import ONE_THREAD, ROOT, Record
 from benchmarks.mutants.mutations import Mutation
 
 _FACTOR, _SECONDS = 4.0, 60.0  # limit: factor on the time of the tests, plus seconds
-_ALL_PASSED, _SOME_FAILED = 0, 1  # exit codes of pytest
+# Exit codes of pytest. The last two are import errors, of a test module and of a conftest.
+_ALL_PASSED, _SOME_FAILED, _NOT_COLLECTED, _NOT_STARTED = 0, 1, 2, 4
+
+
+def judge_exit(code: int | None, output: str = "") -> str:
+    """Return what the exit status of a trial, None at the limit of time, says about the mutant.
+
+    A crash of the process counts as noticed. A signal from outside says nothing about the mutant,
+    and so does a run without tests.
+    """
+    if code in (-signal.SIGINT, -signal.SIGTERM, -signal.SIGHUP):
+        raise KeyboardInterrupt
+    if code is None:
+        return "endless"
+    if code == _ALL_PASSED:
+        return "survived"
+    if code in (_SOME_FAILED, _NOT_COLLECTED, _NOT_STARTED) or code < 0:
+        return "killed"
+    raise SystemExit(f"pytest ended with exit status {code}:\n{output[-3000:]}")
 
 
 class Copy:
@@ -50,9 +69,9 @@ class Copy:
             more = {"NUMBA_CACHE_DIR": cache} if compiled else {}
             limit = _FACTOR * self._seconds[room] + _SECONDS * (5.0 if compiled else 1.0)
             code, seconds, output = self._run(tests, limit, more)
-        status = {_ALL_PASSED: "survived", None: "endless"}.get(code, "killed")
         found = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        return {"status": status, "seconds": seconds, "by": found[0][:200] if found else ""}
+        by = found[0][:200] if found else "" if code == _ALL_PASSED else f"exit status {code}"
+        return {"status": judge_exit(code, output), "seconds": seconds, "by": by}
 
     def tests(self, path: str) -> list[Path]:
         """Return the tests to run for a file: its own, its doctests, then all of its room."""
