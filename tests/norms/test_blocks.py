@@ -164,6 +164,14 @@ def test_norms_of_blocks_of_different_sizes(huge, tiny, p, length):
     assert 0.0 < norms @ norms < np.inf
 
 
+def test_norms_of_blocks_of_different_sizes_in_namespaces(xp):
+    W = np.array([[3e200, 4e200], [1.0, 0.0]])
+    norms, unit = block_norms(RowBlocks((2, 2)), xp.asarray(W), 2.0)
+    wanted, same_unit = block_norms(RowBlocks((2, 2)), W, 2.0)
+    assert unit == same_unit
+    np.testing.assert_allclose(to_numpy(norms), wanted, rtol=1e-14)
+
+
 def test_norms_of_no_blocks():
     norms, unit = block_norms(RowBlocks((2, 0)), np.ones((2, 0)), 2.0)
     assert (norms.tolist(), unit) == ([0.0, 0.0], 1.0)
