@@ -87,6 +87,6 @@ def _estimate_noise(support: Support, n_rows: float, determined: float) -> float
     if problem.loss.is_classifier:
         return 1.0
     # Degrees of freedom left, for each row. They are kept positive: with as many weights as rows
-    # the residual is zero, and the noise cannot be told.
+    # the residual is zero, and the noise is unknown.
     left = problem.n_outputs - determined / n_rows
     return max(2.0 * support.value / max(left, 0.1 * problem.n_outputs), _LEAST_NOISE)

@@ -243,7 +243,7 @@ class DataSteps:
         gradient = problem.design.gradient(point.residual) - self._means * bias
         flat = float(problem.loss.smoothness) * self._totals
         # Near the solution the two sides differ by less than their rounding. Without the slack the
-        # steps would become shorter without end.
+        # steps would become ever shorter.
         slack = 4.0 * float(np.finfo(problem.design.dtype).eps) * abs(point.value)
         self._steepness *= _EASING_OF_STEEPNESS
         while True:

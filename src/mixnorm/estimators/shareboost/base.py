@@ -127,7 +127,7 @@ class BaseShareBoost(
         start = None if previous is None else scale_path(previous.path, data, weight, unit)
         left = wanted if start is None else max(0, wanted - len(start.rounds))
         if options.backward:
-            # Callbacks are told the largest number of rounds.
+            # Callbacks receive the largest number of rounds.
             left = 2 * (wanted + options.backward) - 1  # forward and backward
         left += options.tune
         if progress is None:
