@@ -366,7 +366,7 @@ class _Points:
                 if self._worst is None or solution.relative_gap > self._worst.relative_gap:
                     self._worst = solution
             yield solution
-            # No task is begun that would have no point.
+            # The next task is set up only if a point of the path is left for it.
             if task.end() or self._done == self._n_points:
                 break
             task = self._whole.task("alpha")
