@@ -92,7 +92,7 @@ def solve(
         Called with the number of iterations and the relative gap. A keyboard interrupt that it
         raises ends the work like any other.
     settings : MultikernelSettings
-        Numbers that shape the algorithms. They change the time of a fit, not the gap it reaches.
+        Numbers that shape the algorithms. They change the time of a fit, which stops on its gap.
 
     Returns
     -------
