@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import mixnorm.kernels
+from mixnorm._memory import as_bytes
 from mixnorm.kernels import (
     ChiSquaredKernel,
     FunctionKernel,
@@ -19,7 +20,6 @@ from mixnorm.kernels import (
     PolynomialKernel,
     gaussian_bank,
 )
-from mixnorm.kernels.grams.memory import as_bytes
 
 
 def minimum(X, Y):

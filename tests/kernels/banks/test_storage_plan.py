@@ -5,12 +5,12 @@ import re
 import numpy as np
 import pytest
 
+from mixnorm._memory import as_bytes
 from mixnorm.kernels import GaussianKernel, KernelBank, LaplacianKernel
 from mixnorm.kernels.banks import storage_plan
 from mixnorm.kernels.banks.storage_plan import grams_within
 from mixnorm.kernels.grams.factors import FactorGrams
 from mixnorm.kernels.grams.lazy import LazyGrams
-from mixnorm.kernels.grams.memory import as_bytes
 from mixnorm.kernels.grams.stack import KernelStack
 
 BESIDE = 10_000  # bytes of the machine

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mixnorm._array import ArrayLike, MatrixLike, as_generator
+from mixnorm._memory import as_bytes
 from mixnorm._numbers import check_count
 from mixnorm._params import Parameters
 from mixnorm.kernels.banks.build import as_precision, build
@@ -18,7 +19,6 @@ from mixnorm.kernels.banks.storage_plan import grams_within
 from mixnorm.kernels.functions.kernels import GaussianKernel, WidthKernel
 from mixnorm.kernels.functions.names import as_kernel
 from mixnorm.kernels.grams.base import Grams
-from mixnorm.kernels.grams.memory import as_bytes
 
 _NORMALIZE = (None, "trace", "unit", "tail")
 _FACTORS = (None, "nystrom", "random")

@@ -9,6 +9,7 @@ import numpy as np
 
 from mixnorm._array import ArrayLike, MatrixLike, as_generator
 from mixnorm._distinct import draw_rows, find_distinct_rows
+from mixnorm._memory import as_bytes, format_bytes
 from mixnorm.kernels.banks.fitted import FittedBank
 from mixnorm.kernels.banks.inputs import as_input_table, locate, names_of, select, width_of
 from mixnorm.kernels.banks.plan import BankPlan, make_plan
@@ -19,7 +20,6 @@ from mixnorm.kernels.functions.metrics import Rows, centre_of
 from mixnorm.kernels.grams.base import as_row_weights
 from mixnorm.kernels.grams.check import block_rows, check_matrices
 from mixnorm.kernels.grams.factors import landmark_maps, random_maps
-from mixnorm.kernels.grams.memory import as_bytes, format_bytes
 
 if TYPE_CHECKING:
     from mixnorm.kernels.banks.bank import KernelBank

@@ -11,6 +11,7 @@ import numpy as np
 
 from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm._linear import add_products
+from mixnorm._memory import format_bytes
 from mixnorm.kernels.banks.fitted_check import check_fitted_bank
 from mixnorm.kernels.banks.inputs import align_columns, select
 from mixnorm.kernels.banks.rows import Packed, append_rows, pack, rows_like, shape_of, unpack
@@ -28,7 +29,6 @@ from mixnorm.kernels.grams.base import (
 )
 from mixnorm.kernels.grams.factors import FactorGrams, random_features, split_columns
 from mixnorm.kernels.grams.lazy import compute_matrices, grams_of
-from mixnorm.kernels.grams.memory import format_bytes
 from mixnorm.kernels.grams.sketch import Sketch, sketch_of
 from mixnorm.kernels.grams.stack import KernelStack
 

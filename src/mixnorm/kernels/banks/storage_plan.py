@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mixnorm._memory import format_bytes
 from mixnorm.kernels.banks.build import add_factors
 from mixnorm.kernels.banks.fitted import FittedBank
 from mixnorm.kernels.banks.rows import shape_of
 from mixnorm.kernels.grams.base import Grams
-from mixnorm.kernels.grams.memory import format_bytes
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,219 @@
+"""Arrays that are kept for each block from one sum to the next, in memory or in files.
+
+Every process has its own. They are caches: what is not there is made again from the source, with
+the same bits.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# Rows that a block's array has room for at first, and the factor by which it grows.
+_FIRST_ROOM, _GROWTH = 8, 2
+
+
+class Kept:
+    """Arrays by block: rows of one dtype, and single arrays by name.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes of rows to hold in memory; the rows of further blocks are in files, one per block.
+    folder : str, optional
+        Where to make the folder of these files; the system's folder for such files by default.
+    """
+
+    def __init__(self, limit: int, folder: str | None = None) -> None:
+        self._limit, self._given = limit, folder
+        self._place: Path | None = None
+        self._blocks: dict[int, _KeptBlock] = {}
+        self._lock = threading.Lock()
+        self._used = 0
+
+    def block(self, number: int) -> _KeptBlock:
+        """Return what is kept of a block."""
+        with self._lock:
+            if number not in self._blocks:
+                self._blocks[number] = _KeptBlock(self, number)
+            return self._blocks[number]
+
+    def reserve(self, amount: int) -> bool:
+        """Take bytes of memory; return whether there were so many left."""
+        with self._lock:
+            if self._used + amount > self._limit:
+                return False
+            self._used += amount
+            return True
+
+    def release(self, amount: int) -> None:
+        """Give bytes of memory back."""
+        with self._lock:
+            self._used -= amount
+
+    def path(self, number: int) -> Path:
+        """Return the path of the file of a block."""
+        with self._lock:
+            if self._place is None:
+                self._place = Path(tempfile.mkdtemp(prefix="mixnorm-rows-", dir=self._given))
+            return self._place / f"{number}.rows"
+
+    @property
+    def bytes_on_disk(self) -> int:
+        """Bytes in files."""
+        return sum(block.bytes_on_disk for block in list(self._blocks.values()))
+
+    def clear(self) -> None:
+        """Forget all, and delete the files."""
+        with self._lock:
+            self._blocks, self._used = {}, 0
+            place, self._place = self._place, None
+        if place is not None:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+class _KeptBlock:
+    """What is kept of one block."""
+
+    def __init__(self, kept: Kept, number: int) -> None:
+        self._kept, self._number = kept, number
+        self._rows: dict[Hashable, int] = {}
+        self._room: np.ndarray | None = None
+        self._path: Path | None = None
+        self._named: dict[Hashable, np.ndarray] = {}
+        self.lock = threading.RLock()
+
+    @property
+    def bytes_on_disk(self) -> int:
+        """Bytes in the file of the block."""
+        with self.lock:
+            return self._path.stat().st_size if self._path is not None else 0
+
+    def missing(self, keys: Sequence[Hashable]) -> list[Hashable]:
+        """Return the keys whose rows are not kept."""
+        with self.lock:
+            return [key for key in keys if key not in self._rows]
+
+    def named(self, name: Hashable) -> np.ndarray | None:
+        """Return the array of a name, or None."""
+        return self._named.get(name)
+
+    def keep_named(self, name: Hashable, make: Callable[[], np.ndarray]) -> np.ndarray:
+        """Return the array of a name; make and keep it if it is not there."""
+        with self.lock:
+            if name not in self._named:
+                self._named[name] = make()
+            return self._named[name]
+
+    def append(self, keys: Sequence[Hashable], rows: np.ndarray) -> None:
+        """Keep further rows, one per key; those that are kept already are left out."""
+        with self.lock:
+            new = [place for place, key in enumerate(keys) if key not in self._rows]
+            if not new:
+                return
+            rows = rows if len(new) == len(keys) else rows[new]
+            if self._path is None and not self._make_room(len(new), rows):
+                self._move_to_file()
+            start = len(self._rows)
+            if self._path is None and self._room is not None:
+                self._room[start : start + len(new)] = rows
+            else:
+                with self._file().open("ab") as file:
+                    np.ascontiguousarray(rows).tofile(file)
+            for place in new:
+                self._rows[keys[place]] = len(self._rows)
+
+    def read(self, keys: Sequence[Hashable], workspace: Workspace) -> np.ndarray:
+        """Return the rows of some keys, all of them kept, as a contiguous array.
+
+        The array may be the kept one or in the workspace, so that it must not be changed, and is
+        valid until the next call with the same workspace.
+        """
+        with self.lock:
+            places = [self._rows[key] for key in keys]
+            in_order = places == list(range(len(places)))
+            if self._path is None:
+                room: Any = self._room
+                return room[: len(places)] if in_order else room[places]
+            count = len(places) if in_order else max(places) + 1
+            width, dtype = self._shape
+            rows = workspace.array(count, width, dtype)
+            with self._path.open("rb") as file:
+                file.readinto(rows.data.cast("B"))
+            return rows if in_order else rows[places]
+
+    _shape: tuple[int, np.dtype[Any]]
+
+    def _make_room(self, count: int, rows: np.ndarray) -> bool:
+        """Make room in memory for more rows; return whether there is enough."""
+        needed, width = len(self._rows) + count, rows.shape[1]
+        self._shape = width, rows.dtype
+        before = 0 if self._room is None else len(self._room)
+        if needed <= before:
+            return True
+        after = max(needed, _GROWTH * before, _FIRST_ROOM)
+        each = width * rows.dtype.itemsize
+        if not self._kept.reserve((after - before) * each):
+            after = needed
+            if not self._kept.reserve((after - before) * each):
+                return False
+        room = np.empty((after, width), dtype=rows.dtype)
+        if self._room is not None:
+            room[: len(self._rows)] = self._room[: len(self._rows)]
+        self._room = room
+        return True
+
+    def _move_to_file(self) -> None:
+        """Write the rows in memory to the file of the block."""
+        self._path = self._kept.path(self._number)
+        room, self._room = self._room, None
+        with self._path.open("wb") as file:
+            if room is not None:
+                room[: len(self._rows)].tofile(file)
+        if room is not None:
+            self._kept.release(room.nbytes)
+
+    def _file(self) -> Path:
+        if self._path is None:
+            raise RuntimeError("The rows of the block have neither memory nor a file.")
+        return self._path
+
+
+class Workspace:
+    """Memory of one task that arrays from files are read into, block after block."""
+
+    def __init__(self) -> None:
+        self._bytes = np.empty(0, dtype=np.uint8)
+
+    def array(self, height: int, width: int, dtype: np.dtype[Any]) -> np.ndarray:
+        """Return an array in the memory, which the next call takes again."""
+        needed = height * width * dtype.itemsize
+        if len(self._bytes) < needed:
+            self._bytes = np.empty(needed, dtype=np.uint8)
+        return self._bytes[:needed].view(dtype).reshape(height, width)
+
+
+_ALL: dict[str, Kept] = {}
+_LOCK = threading.Lock()
+
+
+def find_kept(token: str, limit: int, folder: str | None) -> Kept:
+    """Return what this process keeps for a token."""
+    with _LOCK:
+        if token not in _ALL:
+            _ALL[token] = Kept(limit, folder)
+        return _ALL[token]
+
+
+def forget(token: str) -> None:
+    """Forget what this process keeps for a token."""
+    with _LOCK:
+        kept = _ALL.pop(token, None)
+    if kept is not None:
+        kept.clear()

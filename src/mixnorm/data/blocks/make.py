@@ -1,0 +1,54 @@
+"""Tables of blocks made from arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mixnorm._array import is_numpy, is_sparse
+from mixnorm.data.blocks.sources import ArraySource, Source
+from mixnorm.data.blocks.table import BlockTable
+
+
+def from_arrays(X: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> BlockTable:
+    """Return arrays as a table of row blocks.
+
+    Parameters
+    ----------
+    X : ndarray, memory map, sparse matrix or Dask collection of shape (n_samples, n_features)
+        The columns: numbers.
+    y : array of shape (n_samples,) or (n_samples, n_outputs), optional
+        Targets or labels.
+    sample_weight : array of shape (n_samples,), optional
+        Weights of the rows.
+    **options
+        The options of :class:`BlockTable`: ``block_rows``, ``memory``, ``executor``, ``folder`` and
+        ``checkpoint``.
+
+    Returns
+    -------
+    BlockTable
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = from_arrays(np.ones((10, 3)), block_rows=4)
+    >>> table.n_blocks, table.sum(lambda block: block.X.sum(axis=0), columns=slice(None)).tolist()
+    (3, [10.0, 10.0, 10.0])
+    """
+    return BlockTable(_as_source(X, y, sample_weight), **options)
+
+
+def _as_source(X: Any, y: Any, weight: Any) -> Source:
+    if is_sparse(X):
+        X = X.tocsr()
+    elif not is_numpy(X):
+        X = np.asarray(X)
+    y, weight = (None if each is None else np.asarray(each) for each in (y, weight))
+    for name, each in (("y", y), ("sample_weight", weight)):
+        if each is not None and each.shape[:1] != X.shape[:1]:
+            raise ValueError(
+                f"{name} has {len(each)} rows, but X has {X.shape[0]}; give one value per row."
+            )
+    return ArraySource(X, y, weight)

@@ -1,0 +1,321 @@
+"""Tables of row blocks: data that need not fit into memory, and sums over their rows."""
+
+from __future__ import annotations
+
+import secrets
+import weakref
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from mixnorm._chunks import blocks as split_rows
+from mixnorm._memory import as_bytes
+from mixnorm._numbers import check_count
+from mixnorm.data.blocks.executors import Executor, as_executor
+from mixnorm.data.blocks.kept import Workspace, find_kept
+from mixnorm.data.blocks.sources import ColumnChoice, Meter, Request, Source
+from mixnorm.data.blocks.sums import Combine, Subtree, TreeSum, add
+
+# Rows of a block, and the most bytes of a dense one: tasks hold a few blocks each.
+_BLOCK_ROWS, _BLOCK_BYTES = 1 << 16, 1 << 26
+# Share of the memory for rows that are kept; the rest is for blocks at work, samples and results.
+_SHARE_KEPT = 0.5
+
+
+class RowRecipe(Protocol):
+    """Rows made of the columns of a block, such as chosen columns in standard units.
+
+    They are kept from one sum to the next, under their keys.
+    """
+
+    @property
+    def keys(self) -> Sequence[Hashable]:
+        """A key for each row, the same in every sum."""
+        ...
+
+    def columns(self, keys: Sequence[Hashable]) -> np.ndarray:
+        """Return the columns of the table that the rows of some keys are made of."""
+        ...
+
+    def make(self, X: Any, keys: Sequence[Hashable]) -> np.ndarray:
+        """Return the rows of some keys, ``(len(keys), n)``, of a block with those columns."""
+        ...
+
+
+class TargetRecipe(Protocol):
+    """Targets in another form, such as codes of labels, kept from one sum to the next."""
+
+    @property
+    def key(self) -> Hashable:
+        """The name under which they are kept."""
+        ...
+
+    def make(self, y: np.ndarray) -> np.ndarray:
+        """Return the targets of a block."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A block of rows, as the functions of a sum see it."""
+
+    #: The number of the block, and its rows.
+    number: int
+    rows: slice
+    #: The columns that were asked for: an array whose columns lie together, or a CSR matrix.
+    X: Any
+    #: The targets, as the recipe makes them.
+    y: Any
+    #: The weights of the rows; None where the table has none.
+    weight: np.ndarray | None
+    #: The rows that the recipe makes, one per key.
+    made: Any
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return int(self.rows.stop - self.rows.start)
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """A part of a sum: a function of some consecutive blocks."""
+
+    source: Source
+    function: Callable[[Block], Any]
+    combine: Combine
+    blocks: tuple[slice, ...]
+    first: int
+    columns: ColumnChoice
+    target: TargetRecipe | bool
+    recipe: RowRecipe | None
+    token: str
+    limit: int
+    folder: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The result of a task, and the bytes it read from files."""
+
+    subtrees: list[Subtree]
+    bytes_read: int
+
+
+def run_task(task: _Task) -> _Part:
+    """Compute a part of a sum."""
+    kept = find_kept(task.token, task.limit, task.folder)
+    numbers = range(task.first, task.first + len(task.blocks))
+    keys = [] if task.recipe is None else list(task.recipe.keys)
+    missing: list[Hashable] = []
+    if keys:
+        lacking = set[Hashable]()
+        for number in numbers:
+            lacking.update(kept.block(number).missing(keys))
+        missing = [key for key in keys if key in lacking]
+    # A single recipe decides what is kept of the targets; without one they are as they come.
+    target = None if isinstance(task.target, bool) else task.target
+    name = None if target is None else ("target", target.key)
+    want_target = bool(task.target)
+    if name is not None and all(kept.block(each).named(name) is not None for each in numbers):
+        want_target = False
+    want_weight = task.source.has_weight and any(
+        kept.block(each).named("weight") is None for each in numbers
+    )
+    columns, extra = task.columns, None
+    if missing and task.recipe is not None:
+        extra = np.asarray(task.recipe.columns(missing), dtype=np.intp)
+        if columns is None:
+            columns = extra
+        elif not isinstance(columns, slice):
+            columns = np.concatenate([columns, extra])
+    request = Request(columns, want_target, want_weight)
+    meter, workspace, tree = Meter(), Workspace(), TreeSum(task.combine)
+    found = iter(()) if request.nothing else task.source.scan(task.blocks, request, meter)
+    for number, rows in zip(numbers, task.blocks, strict=True):
+        here = kept.block(number)
+        read = None if request.nothing else next(found)
+        X, y, weight = (None, None, None) if read is None else read
+        if target is not None:
+            y = here.keep_named(name, partial(_make_target, target, y))
+        if task.source.has_weight:
+            weight = here.keep_named("weight", partial(np.asarray, weight))
+        made = None
+        if task.recipe is not None:
+            if missing and extra is not None:
+                part = _take_columns(X, task.columns, extra)
+                here.append(missing, task.recipe.make(part, missing))
+            made = here.read(keys, workspace) if keys else None
+        given = _given_columns(X, task.columns)
+        value = task.function(Block(number, rows, given, y, weight, made))
+        tree.push(Subtree(0, number, value))
+    return _Part(tree.subtrees, meter.bytes_read)
+
+
+def _make_target(recipe: TargetRecipe, y: Any) -> np.ndarray:
+    return recipe.make(y)
+
+
+def _take_columns(X: Any, columns: ColumnChoice, extra: np.ndarray) -> Any:
+    """Return the extra columns of a block that was read with others."""
+    if columns is None:
+        return X
+    return X[:, extra] if isinstance(columns, slice) else X[:, len(columns) :]
+
+
+def _given_columns(X: Any, columns: ColumnChoice) -> Any:
+    """Return the columns of a block that the function asked for."""
+    if columns is None:
+        return None
+    return X if isinstance(columns, slice) or X.shape[1] == len(columns) else X[:, : len(columns)]
+
+
+class BlockTable:
+    """A table as an ordered sequence of row blocks.
+
+    :func:`read_parquet` and :func:`from_arrays` make one. Estimators that work by blocks take it in
+    place of ``X``, with its own targets and weights.
+
+    Parameters
+    ----------
+    source : Source
+        Where the rows come from.
+    block_rows : int, optional
+        Rows of a block; 65,536 by default, or fewer for tables with many columns. Sums depend on it
+        in their last bits, and on nothing else.
+    memory : int or str
+        Memory for rows, such as ``"1 GiB"``; each process of a cluster may take so much.
+    executor : int, dask.distributed.Client or None
+        Who computes: a number of threads, or a Dask cluster. None takes the active client, and else
+        a thread per processor.
+    folder : str, optional
+        Where to put files of rows that do not fit into memory.
+    checkpoint : str, optional
+        A file that greedy learners write after each round. The same call then goes on from it.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        block_rows: int | None = None,
+        memory: int | str = "2 GiB",
+        executor: Any = None,
+        folder: str | None = None,
+        checkpoint: str | None = None,
+    ) -> None:
+        if block_rows is not None:
+            check_count("block_rows", block_rows, other=" or None")
+        self.source, self.memory = source, as_bytes(memory)
+        self.block_rows = _default_rows(source) if block_rows is None else int(block_rows)
+        self.folder, self.checkpoint, self._executor = folder, checkpoint, executor
+        self.shape = source.n_rows, source.n_features
+        self.dtype, self.sparse, self.names = source.dtype, source.sparse, source.names
+        self.ndim = 2
+        self._blocks = list(split_rows(source.n_rows, self.block_rows))
+        #: Bytes read from files, by all sums so far.
+        self.bytes_read = 0
+        #: Called with the number of finished blocks and of all blocks, while a sum is under way.
+        self.on_progress: Callable[[int, int], None] | None = None
+        self._token = secrets.token_hex(8)
+        self._finalizer: Any = None
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self._blocks)
+
+    @property
+    def blocks(self) -> list[slice]:
+        """The rows of each block."""
+        return list(self._blocks)
+
+    def executor(self) -> Executor:
+        """Return who computes the sums."""
+        return as_executor(self._executor)
+
+    def sum(
+        self,
+        function: Callable[[Block], Any],
+        *,
+        columns: ColumnChoice = None,
+        target: TargetRecipe | bool = False,
+        recipe: RowRecipe | None = None,
+        combine: Combine = add,
+    ) -> Any:
+        """Return the sum of a function over all blocks, added up in a fixed tree.
+
+        Parameters
+        ----------
+        function : callable
+            Takes a :class:`Block` and returns numbers, arrays, or tuples of them. It depends on
+            nothing else, and can be pickled.
+        columns : array of int, slice(None) or None
+            The columns of the table that the function reads.
+        target : TargetRecipe or bool
+            Whether the function reads targets, and in what form.
+        recipe : RowRecipe, optional
+            Rows for ``Block.made``, which are kept for later sums.
+        combine : callable
+            Adds two values, of which the first comes from earlier rows.
+        """
+        executor = self.executor()
+        limit = max(1, int(_SHARE_KEPT * self.memory))
+        whole = _Task(
+            self.source, function, combine, (), 0, columns, target, recipe, self._token, limit,
+            self.folder,
+        )  # fmt: skip
+        tasks = []
+        for part in self._ranges(executor):
+            rows = self._blocks[part.start : part.stop]
+            source = self.source
+            if executor.remote:
+                source = source.part(slice(rows[0].start, rows[-1].stop))
+            tasks.append(replace(whole, source=source, blocks=tuple(rows), first=part.start))
+        if self._finalizer is None:
+            self._finalizer = weakref.finalize(self, executor.forget, self._token)
+        tree, done = TreeSum(combine), 0
+        for task, found in zip(tasks, executor.run(run_task, tasks), strict=True):
+            tree.extend(found.subtrees)
+            self.bytes_read += found.bytes_read
+            done += len(task.blocks)
+            if self.on_progress is not None:
+                self.on_progress(done, self.n_blocks)
+        return tree.total()
+
+    def _ranges(self, executor: Executor) -> list[range]:
+        """Return ranges of blocks, one per task: as the source has them, joined where many."""
+        ranges = self.source.ranges(self._blocks)
+        # A few tasks per worker: with many, a cluster would spend its time on handing them out.
+        most = _TASKS_PER_WORKER * executor.n_workers
+        step = max(1, -(-len(ranges) // most))
+        parts = [ranges[place : place + step] for place in range(0, len(ranges), step)]
+        return [range(part[0].start, part[-1].stop) for part in parts]
+
+    def forget(self) -> None:
+        """Drop all rows that are kept for later sums."""
+        if self._finalizer is not None:
+            self._finalizer()
+            self._finalizer = None
+        self._token = secrets.token_hex(8)
+
+
+# Tasks of a sum for each worker: enough that none waits long for the others at the end.
+_TASKS_PER_WORKER = 4
+
+
+def _default_rows(source: Source) -> int:
+    """Return how many rows a block has if the user does not say."""
+    if source.sparse:
+        return _BLOCK_ROWS
+    width = max(1, source.n_features) * max(4, source.dtype.itemsize)
+    rows = _BLOCK_ROWS
+    while rows > 256 and rows * width > _BLOCK_BYTES:
+        rows //= 2
+    return rows
