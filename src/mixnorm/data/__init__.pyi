@@ -1,5 +1,6 @@
 from mixnorm.data.base import ColumnSet as ColumnSet
 from mixnorm.data.base import ColumnStatistics as ColumnStatistics
+from mixnorm.data.blocks.make import find_table as find_table
 from mixnorm.data.blocks.make import from_arrays as from_arrays
 from mixnorm.data.blocks.sources import ALL_COLUMNS as ALL_COLUMNS
 from mixnorm.data.blocks.sources import ArraySource as ArraySource

@@ -40,6 +40,22 @@ def from_arrays(X: Any, y: Any = None, sample_weight: Any = None, **options: Any
     return BlockTable(_as_source(X, y, sample_weight), **options)
 
 
+def find_table(X: Any, y: Any = None, sample_weight: Any = None) -> BlockTable | None:
+    """Return what an estimator is given as a table of blocks; None if it is plain arrays.
+
+    A table has its own targets and weights.
+    """
+    if not isinstance(X, BlockTable):
+        return None
+    for name, each in (("y", y), ("sample_weight", sample_weight)):
+        if each is not None:
+            raise TypeError(
+                f"{name} is given beside a table of blocks, which has its own; leave {name} out, "
+                "or make the table with mixnorm.data.from_arrays(X, y, sample_weight)."
+            )
+    return X
+
+
 def _as_source(X: Any, y: Any, weight: Any) -> Source:
     if is_sparse(X):
         X = X.tocsr()
