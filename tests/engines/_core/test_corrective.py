@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from mixnorm.engines._core import corrective as _corrective
+from mixnorm.engines._core import correction
 from mixnorm.engines._core.corrective import CorrectionProblem, Support
 from mixnorm.engines.penalties import as_penalty
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
@@ -170,7 +170,7 @@ def test_many_columns_share_a_curvature_model(penalty, monkeypatch):
     y = (X[:, :3] @ rng.standard_normal((3, 4)) + rng.standard_normal((400, 4))).argmax(axis=1)
     found = {}
     for wide in (5, 512):
-        monkeypatch.setattr(_corrective, "_COLUMNS_FOR_SHARED_MODEL", wide)
+        monkeypatch.setattr(correction, "_COLUMNS_FOR_SHARED_MODEL", wide)
         weight = np.full(400, 1 / 400)
         loss = MarginSoftmax()
         problem = CorrectionProblem(

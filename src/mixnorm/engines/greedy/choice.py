@@ -7,7 +7,6 @@ from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from mixnorm._array import namespace
 from mixnorm._numbers import check_count
 from mixnorm.engines.greedy.rules import NORMS, RULES, Choice, joint_gains
 from mixnorm.engines.greedy.settings import DEFAULT_SETTINGS, GreedySettings
@@ -238,21 +237,14 @@ def _request_atoms(
 
 
 def _keep_helpful(support: Support, atoms: list[Any], allowed: Allowance) -> list[Choice]:
-    """Return the atoms within the limits, with gradients, unless kinks hold their weights at zero.
-
-    All gradients come from one product.
-    """
+    """Return the atoms within the limits, unless kinks hold their weights at zero."""
     pool, atoms = allowed.pool, [atom for atom in atoms if allowed.fits(atom)]
     if not atoms:
         return []
-    xp = namespace(support.residual)
-    parts = [pool.columns(atom) for atom in atoms]
-    rows, offsets = support.centre(xp.concat(parts))
-    slopes, start, choices = support.slope_at_zero(rows), 0, []
-    for atom, part in zip(atoms, parts, strict=True):
-        at = slice(start, start + part.shape[0])
-        choices.append(Choice(atom, rows[at, :], slopes[at, :], offsets[at], pool.price(atom)))
-        start = at.stop
+    choices = [
+        Choice(atom, rows, slope, offset, pool.price(atom))
+        for atom, (rows, slope, offset) in zip(atoms, support.offer(pool, atoms), strict=True)
+    ]
     if support.problem.kink > 0.0:  # what is left of the gradients (:eq:`shrunk-gradient`)
         choices = [choice for choice in choices if choice.gradient > 0.0]
     return choices

@@ -263,7 +263,7 @@ class Run:
         """
         if atom in self.support.blocks:
             return self.support.columns(atom)
-        return self._empty.centre(self.plan.pool.columns(atom))
+        return self._empty.read(self.plan.pool, atom)
 
     def continue_path(self, start: Path) -> None:
         """Take over the rounds of another path."""

@@ -51,8 +51,7 @@ def sum_gains(support: Support, choices: list[Choice]) -> list[float]:
 
 def square_gains(support: Support, choices: list[Choice]) -> list[float]:
     """Return the squared l2 norms of the gradients."""
-    xp = namespace(support.residual)
-    return [float(xp.sum(choice.slope * choice.slope)) for choice in choices]
+    return [float(namespace(one.slope).sum(one.slope * one.slope)) for one in choices]
 
 
 def line_gains(support: Support, choices: list[Choice]) -> list[float]:
@@ -76,29 +75,12 @@ def joint_gains(support: Support, choices: list[Choice]) -> list[float]:
     """
     blocks = [choice.rows for choice in choices]
     slopes = [choice.slope for choice in choices]
-    ridge, left = support.problem.new_ridge, support.slope()
-    gains = support.curvature().gains(support.design, blocks, slopes, ridge, left)
+    gains = support.newton_gains(blocks, slopes)
     if support.problem.loss.constant_curvature:  # the gains are exact
         total = namespace(gains).sum(gains, axis=0)
     else:
-        total = capped_gain(gains, _compute_touched_loss(support, blocks))
+        total = capped_gain(gains, support.touched_loss(blocks))
     return [float(gain) for gain in to_numpy(total)]
-
-
-def _compute_touched_loss(support: Support, blocks: list[Array]) -> Any:
-    """Return by output and block the loss on the samples that the rows of a block touch.
-
-    The loss is shared out by the sizes ``e`` of the residuals. Of the loss of an output, a block
-    with rows of sizes ``x`` touches the share ``(sum e x)^2 / (sum e) (sum e x^2)``: all of it
-    where the block is equally large on all samples, little where it is large on few samples
-    (:eq:`touched-loss`).
-    """
-    xp = namespace(support.residual)
-    errors = xp.abs(support.residual)
-    sizes = xp.stack([xp.sqrt(xp.sum(block * block, axis=0)) for block in blocks])
-    touched = sizes @ errors
-    squares = (sizes * sizes) @ errors + tiny(errors)
-    return support.loss_per_error() * (touched * touched / squares).T
 
 
 def exact_gains(support: Support, choices: list[Choice]) -> list[float]:
