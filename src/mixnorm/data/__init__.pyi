@@ -11,6 +11,13 @@ from mixnorm.data.blocks.sources import RowBlock as RowBlock
 from mixnorm.data.blocks.sources import Source as Source
 from mixnorm.data.blocks.sums import add as add
 from mixnorm.data.blocks.sums import join_rows as join_rows
+from mixnorm.data.blocks.survey import LabelFacts as LabelFacts
+from mixnorm.data.blocks.survey import RowError as RowError
+from mixnorm.data.blocks.survey import Survey as Survey
+from mixnorm.data.blocks.survey import check_labels as check_labels
+from mixnorm.data.blocks.survey import join_labels as join_labels
+from mixnorm.data.blocks.survey import label_facts as label_facts
+from mixnorm.data.blocks.survey import survey as survey
 from mixnorm.data.blocks.table import Block as Block
 from mixnorm.data.blocks.table import BlockTable as BlockTable
 from mixnorm.data.blocks.table import RowRecipe as RowRecipe

@@ -76,7 +76,8 @@ class Source:
 
     def describe(self, rows: slice) -> str:
         """Return where rows come from, for messages."""
-        return f"rows {rows.start} to {rows.stop - 1}"
+        last = rows.stop - 1
+        return f"row {last}" if rows.start == last else f"rows {rows.start} to {last}"
 
 
 class ArraySource(Source):
