@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 from mixnorm._numbers import check_count
@@ -52,11 +53,11 @@ class ThreadExecutor:
                 yield from map(work, tasks)
                 return
             with ThreadPoolExecutor(self.n_workers, thread_name_prefix="mixnorm-rows") as pool:
-                futures = [pool.submit(work, task) for task in tasks]
+                futures = deque(pool.submit(work, task) for task in tasks)
                 try:
-                    for place, future in enumerate(futures):
-                        wait(futures[place:], return_when=FIRST_EXCEPTION, timeout=0)
-                        yield future.result()
+                    # A result that was handed over is not held here.
+                    while futures:
+                        yield futures.popleft().result()
                 finally:
                     for future in futures:
                         future.cancel()

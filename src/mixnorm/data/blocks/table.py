@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -73,6 +74,8 @@ class Block:
     weight: np.ndarray | None
     #: The rows that the recipe makes, one per key.
     made: Any
+    #: The rows of the arrays that were given beside the table.
+    beside: tuple[np.ndarray, ...] = ()
 
     @property
     def size(self) -> int:
@@ -95,6 +98,7 @@ class _Task:
     token: str
     limit: int
     folder: str | None
+    beside: tuple[np.ndarray, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,9 +154,21 @@ def run_task(task: _Task) -> _Part:
                 here.append(missing, task.recipe.make(part, missing))
             made = here.read(keys, workspace) if keys else None
         given = _given_columns(X, task.columns)
-        value = task.function(Block(number, rows, given, y, weight, made))
+        start = task.blocks[0].start
+        beside = tuple(each[rows.start - start : rows.stop - start] for each in task.beside)
+        value = task.function(Block(number, rows, given, y, weight, made, beside))
         tree.push(Subtree(0, number, value))
     return _Part(tree.subtrees, meter.bytes_read)
+
+
+@dataclass(frozen=True, eq=False)
+class _AsList:
+    """A function whose values are lists of one, so that a sum joins them."""
+
+    function: Callable[[Block], Any]
+
+    def __call__(self, block: Block) -> list[Any]:
+        return [self.function(block)]
 
 
 def _make_target(recipe: TargetRecipe, y: Any) -> np.ndarray:
@@ -248,6 +264,7 @@ class BlockTable:
         target: TargetRecipe | bool = False,
         recipe: RowRecipe | None = None,
         combine: Combine = add,
+        beside: tuple[np.ndarray, ...] = (),
     ) -> Any:
         """Return the sum of a function over all blocks, added up in a fixed tree.
 
@@ -264,7 +281,43 @@ class BlockTable:
             Rows for ``Block.made``, which are kept for later sums.
         combine : callable
             Adds two values, of which the first comes from earlier rows.
+        beside : tuple of arrays
+            Arrays by row, in the memory of the caller, of which each block gets its own rows.
         """
+        tree = TreeSum(combine)
+        for subtrees in self._run(function, columns, target, recipe, combine, beside):
+            tree.extend(subtrees)
+        return tree.total()
+
+    def scan(
+        self,
+        function: Callable[[Block], Any],
+        *,
+        columns: ColumnChoice = None,
+        target: TargetRecipe | bool = False,
+        beside: tuple[np.ndarray, ...] = (),
+    ) -> Iterator[tuple[slice, Any]]:
+        """Yield the rows of each block and the value of a function there, in order.
+
+        Parameters are those of :meth:`sum`.
+        """
+        values: Iterator[Any] = itertools.chain.from_iterable(
+            subtree.value
+            for subtrees in self._run(_AsList(function), columns, target, None, add, beside)
+            for subtree in subtrees
+        )
+        yield from zip(self._blocks, values, strict=True)
+
+    def _run(
+        self,
+        function: Callable[[Block], Any],
+        columns: ColumnChoice,
+        target: TargetRecipe | bool,
+        recipe: RowRecipe | None,
+        combine: Combine,
+        beside: tuple[np.ndarray, ...],
+    ) -> Iterator[list[Subtree]]:
+        """Yield the subtrees of each task, in order."""
         executor = self.executor()
         limit = max(1, int(_SHARE_KEPT * self.memory))
         whole = _Task(
@@ -277,17 +330,19 @@ class BlockTable:
             source = self.source
             if executor.remote:
                 source = source.part(slice(rows[0].start, rows[-1].stop))
-            tasks.append(replace(whole, source=source, blocks=tuple(rows), first=part.start))
+            here = tuple(each[rows[0].start : rows[-1].stop] for each in beside)
+            tasks.append(
+                replace(whole, source=source, blocks=tuple(rows), first=part.start, beside=here)
+            )
         if self._finalizer is None:
             self._finalizer = weakref.finalize(self, executor.forget, self._token)
-        tree, done = TreeSum(combine), 0
+        done = 0
         for task, found in zip(tasks, executor.run(run_task, tasks), strict=True):
-            tree.extend(found.subtrees)
             self.bytes_read += found.bytes_read
             done += len(task.blocks)
             if self.on_progress is not None:
                 self.on_progress(done, self.n_blocks)
-        return tree.total()
+            yield found.subtrees
 
     def _ranges(self, executor: Executor) -> list[range]:
         """Return ranges of blocks, one per task: as the source has them, joined where many."""
