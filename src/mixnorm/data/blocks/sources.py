@@ -63,8 +63,11 @@ class Source:
         """Yield consecutive blocks of rows; note in ``meter`` what is read from files."""
         raise NotImplementedError
 
-    def ranges(self, blocks: Sequence[slice]) -> list[range]:
-        """Return ranges of blocks that are best read together; by default one block each."""
+    def ranges(self, blocks: Sequence[slice], n_workers: int = 1) -> list[range]:
+        """Return ranges of blocks that are best read together; by default one block each.
+
+        Where rows are costly to reach, there may be fewer ranges for fewer workers.
+        """
         return [range(place, place + 1) for place in range(len(blocks))]
 
     def part(self, rows: slice) -> Source:

@@ -346,7 +346,7 @@ class BlockTable:
 
     def _ranges(self, executor: Executor) -> list[range]:
         """Return ranges of blocks, one per task: as the source has them, joined where many."""
-        ranges = self.source.ranges(self._blocks)
+        ranges = self.source.ranges(self._blocks, executor.n_workers)
         # A few tasks per worker: with many, a cluster would spend its time on handing them out.
         most = _TASKS_PER_WORKER * executor.n_workers
         step = max(1, -(-len(ranges) // most))
