@@ -5,6 +5,10 @@ from mixnorm.pools.base import PreparedPool as PreparedPool
 from mixnorm.pools.base import capped_gain as capped_gain
 from mixnorm.pools.base import check_numpy as check_numpy
 from mixnorm.pools.base import working_dtype as working_dtype
+from mixnorm.pools.blocks.base import BlockData as BlockData
+from mixnorm.pools.blocks.base import BlockPool as BlockPool
+from mixnorm.pools.blocks.base import ResidualSums as ResidualSums
+from mixnorm.pools.blocks.base import RowSample as RowSample
 from mixnorm.pools.boxes import Boxes as Boxes
 from mixnorm.pools.columns import Columns as Columns
 from mixnorm.pools.columns import scale_name as scale_name

@@ -6,13 +6,16 @@ import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from mixnorm._array import Array, MatrixLike, is_numpy, is_sparse, namespace, tiny, to_numpy
 from mixnorm._params import Parameters
 from mixnorm.pools.scorers import PoolScorer, Scorer
+
+if TYPE_CHECKING:
+    from mixnorm.pools.blocks.base import BlockData, BlockPool
 
 #: Atoms that are not to be offered.
 Excluded = frozenset[Hashable]
@@ -190,6 +193,30 @@ class Pool(Parameters):
     def _bind(self, data: PoolData) -> PreparedPool:
         """Bind the pool to data, for pools that inherit ``prepare``."""
         raise NotImplementedError
+
+    def prepare_blocks(
+        self, data: BlockData, *, scale: bool | str = "std", fit_intercept: bool = True
+    ) -> BlockPool:
+        """Bind the pool to a table of row blocks, which need not fit into memory.
+
+        Parameters
+        ----------
+        data : BlockData
+            The table, with what a survey of it has found.
+        scale, fit_intercept
+            As in :meth:`prepare`.
+        """
+        prepared = self.bind_blocks(data, scale, fit_intercept)
+        prepared.made_by = prepared.pool = self
+        prepared.n_features = data.table.shape[1]
+        return prepared
+
+    def bind_blocks(self, data: BlockData, scale: bool | str, fit_intercept: bool) -> BlockPool:
+        """Bind the pool to a table of blocks, for pools that inherit ``prepare_blocks``."""
+        raise TypeError(
+            f"{type(self.given).__name__} takes arrays in memory, and not a table of row blocks. "
+            "Use Columns, Products or Stumps, or fit on a sample of the rows (table.sample)."
+        )
 
     def evaluate(self, X: Array, atoms: Sequence[Any]) -> Any:
         """Return the unscaled columns of ``atoms`` on new data: ``(n_samples, total width)``."""

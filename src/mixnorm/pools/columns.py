@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from mixnorm.pools.base import (
     capped_gain,
 )
 from mixnorm.pools.scorers import ColumnScorer, Scorer
+
+if TYPE_CHECKING:
+    from mixnorm.pools.blocks.base import BlockData, BlockPool
 
 #: The names of scales that columns may be divided by.
 SCALES = ("std", "max")
@@ -75,21 +78,38 @@ class Columns(Pool):
         matrix = as_matrix(X, data.dtype)
         if weight is None:
             weight = follow(np.ones(X.shape[0]), X, data.dtype)
+        known, *rest = self._measure(matrix.statistics(weight), data.scale, fit_intercept)
+        usable, scales, members, prices = rest
+        return PreparedColumns(matrix, members, usable, scales, known, weight, prices)
+
+    def bind_blocks(self, data: BlockData, scale: bool | str, fit_intercept: bool) -> BlockPool:
+        """Bind the pool to a table of blocks."""
+        from mixnorm.pools.blocks.columns import BlockColumns
+
+        found, usable, scales, members, prices = self._measure(
+            data.statistics, scale, fit_intercept
+        )
+        data = replace(data, statistics=found)
+        return BlockColumns(data, members, usable, scales, fit_intercept, prices)
+
+    def _measure(
+        self, found: ColumnStatistics, scale: bool | str, fit_intercept: bool
+    ) -> tuple[ColumnStatistics, np.ndarray, np.ndarray, list[np.ndarray] | None, Any]:
+        """Return statistics, usable columns, scales, the columns of groups, and prices."""
         # Without an intercept nothing takes up the mean: columns are measured from zero.
-        found = matrix.statistics(weight)
         if not fit_intercept:
             found = found.about_zero()
         usable = found.high > found.low if fit_intercept else found.largest > 0
-        sizes = found.largest if scale_name(data.scale) == "max" else found.deviation
+        sizes = found.largest if scale_name(scale) == "max" else found.deviation
         # 1/size must be finite, or the weight of the unscaled column would overflow.
         usable = usable & (sizes > 4.0 * np.finfo(sizes.dtype).tiny)
-        if not data.scale and len(usable):
+        if not scale and len(usable):
             check_unscaled(np.where(usable, found.largest, 0.0), sizes.dtype)
-        scales = np.where(usable & bool(data.scale), sizes, 1.0).astype(sizes.dtype)
+        scales = np.where(usable & bool(scale), sizes, 1.0).astype(sizes.dtype)
         members = None if self.groups is None else _group_columns(self.groups, len(usable))
         n_atoms = len(usable) if members is None else len(members)
         prices = None if self.costs is None else self._check_prices(self.costs, n_atoms)
-        return PreparedColumns(matrix, members, usable, scales, found, weight, prices)
+        return found, usable, scales, members, prices
 
     def _check_prices(
         self, costs: Sequence[float] | Mapping[Any, float], n_atoms: int
@@ -292,10 +312,8 @@ class PreparedColumns(PreparedPool):
 
         Without a curvature, the square of the norm is taken as the gain.
         """
-        gradient = self._matrix.gradient(residual)
+        gradient = self._scaled_gradient(residual)
         xp = namespace(gradient)
-        # Scaled first: the squares of a column as large as 1e20 would overflow in float32.
-        gradient = gradient / xp.asarray(self._divisors, device=device_of(gradient))[:, None]
         squares = gradient * gradient
         norms = xp.sum(xp.abs(gradient), axis=1) if rule == "l1" else xp.sum(squares, axis=1)
         scores = self._sum_by_atom(norms)
@@ -309,10 +327,22 @@ class PreparedColumns(PreparedPool):
         # :eq:`touched-loss`. A column has an effect where it is large. The part of the residual
         # that it can change is estimated from its gradient, at most twice that, as the signs of the
         # residual may differ.
-        errors = xp.sum(xp.abs(residual), axis=0)
+        errors = self._error_sums(residual)
         reach = xp.asarray(self._reach, device=device_of(gradient))[:, None]
         limits = curvature.loss_per_error * xp.minimum(xp.abs(gradient) / reach, errors[None, :])
         return scores, self._sum_by_atom(capped_gain(gains.T, limits.T))
+
+    def _scaled_gradient(self, residual: Any) -> Any:
+        """Return the gradient in the weights of all scaled columns, ``(n_features, n_outputs)``."""
+        gradient = self._matrix.gradient(residual)
+        xp, device = namespace(gradient), device_of(gradient)
+        # Scaled first: the squares of a column as large as 1e20 would overflow in float32.
+        return gradient / xp.asarray(self._divisors, device=device)[:, None]
+
+    def _error_sums(self, residual: Any) -> Any:
+        """Return the sum of the magnitudes of the residual, by output."""
+        xp = namespace(residual)
+        return xp.sum(xp.abs(residual), axis=0)
 
     def _sum_by_atom(self, values: Array) -> np.ndarray:
         """Add up values of columns over those of an atom; columns that cannot be chosen add 0."""

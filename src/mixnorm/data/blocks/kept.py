@@ -141,12 +141,13 @@ class _KeptBlock:
             if self._path is None:
                 room: Any = self._room
                 return room[: len(places)] if in_order else room[places]
-            count = len(places) if in_order else max(places) + 1
             width, dtype = self._shape
-            rows = workspace.array(count, width, dtype)
-            with self._path.open("rb") as file:
-                file.readinto(rows.data.cast("B"))
-            return rows if in_order else rows[places]
+            rows = workspace.array(len(places), width, dtype)
+            with self._path.open("rb", buffering=0) as file:
+                for row, place in zip(rows, places, strict=True):
+                    file.seek(place * row.nbytes)
+                    file.readinto(row.data.cast("B"))  # type: ignore[attr-defined]
+            return rows
 
     _shape: tuple[int, np.dtype[Any]]
 

@@ -48,9 +48,14 @@ class CurvatureFactor:
         Weights of the samples: one column per output, or a single column for all outputs.
     ridge : array of shape (n_rows,) or (n_outputs, n_rows)
         The second derivative of the penalty, zero for the intercept. It is added to the diagonal.
+    whole : array of shape (n_factors, n_rows), optional
+        Where the samples are some of many that the caller has: the curvature of each row on all of
+        them. Rows are then held against it, as against all samples otherwise.
     """
 
-    def __init__(self, design: Array, curvature: Array, ridge: Array) -> None:
+    def __init__(
+        self, design: Array, curvature: Array, ridge: Array, whole: Array | None = None
+    ) -> None:
         size, n_samples = design.shape
         # A Gram matrix of more rows needs more samples to have full rank with room to spare, but
         # the time of the products must not grow as their square.
@@ -64,7 +69,7 @@ class CurvatureFactor:
         sampled = self._take_samples(design)
         self._gram = _gram(sampled, self._weights, sampled)
         seen = namespace(design).linalg.diagonal(self._gram)
-        self._unseen = self._unseen_curvature(design, seen)
+        self._unseen = self._unseen_curvature(design, seen, whole)
         self.set_ridge(ridge)
 
     @property
@@ -101,7 +106,7 @@ class CurvatureFactor:
             return inverse[0, ...].T @ (inverse[0, ...] @ gradient)
         return (inverse.mT @ (inverse @ gradient.T[:, :, None]))[:, :, 0].T
 
-    def extend(self, design: Array, ridge: float) -> None:
+    def extend(self, design: Array, ridge: float, whole: Array | None = None) -> None:
         """Extend the factors, which cover the first rows of ``design``, to all its rows.
 
         The new rows of a factor follow from the old ones (:eq:`cholesky-row`).
@@ -112,7 +117,7 @@ class CurvatureFactor:
         cross, corner = self._cross(design[:size, :], new), self._cross(new, new)
         solved = self._inverse @ cross.mT
         seen = xp.linalg.diagonal(corner)
-        unseen = self._unseen_curvature(new, seen)
+        unseen = self._unseen_curvature(new, seen, whole)
         # The scale of rounding is that of the products, not of what is left of them: a copy of a
         # chosen row leaves nothing but rounding.
         small = _inverse_cholesky(corner - solved.mT @ solved, ridge + unseen, seen)
@@ -145,6 +150,7 @@ class CurvatureFactor:
         gradients: list[Array],
         ridge: float,
         left: Array | None = None,
+        wholes: list[Array] | None = None,
     ) -> Any:
         """Return the gain of each block of new rows over the chosen ones, by output.
 
@@ -157,10 +163,13 @@ class CurvatureFactor:
         """
         xp = namespace(design)
         if any(block.shape[0] > 1 for block in blocks):
-            pairs = zip(blocks, gradients, strict=True)
-            return xp.stack(
-                [self._block_gain(design, *pair, ridge, left) for pair in pairs], axis=1
-            )
+            known = wholes or [None] * len(blocks)
+            parts = zip(blocks, gradients, known, strict=True)
+            gains = [
+                self._block_gain(design, block, slope, ridge, left, whole)
+                for block, slope, whole in parts
+            ]
+            return xp.stack(gains, axis=1)
         new, gradient = xp.concat(blocks), xp.concat(gradients).T
         solved = self._inverse @ self._cross(design, new).mT
         if left is not None:
@@ -171,7 +180,8 @@ class CurvatureFactor:
         # its rounding may amount to; the gradient of such a row vanishes too, and so does its gain.
         bend = corner - xp.sum(solved * solved, axis=1)
         floor = _ROUNDING_OF_DIAGONAL * epsilon(design) * corner + ridge + tiny(design)
-        floor = floor + self._unseen_curvature(new, corner)
+        whole = None if wholes is None else xp.concat(wholes, axis=1)
+        floor = floor + self._unseen_curvature(new, corner, whole)
         bend = xp.where(bend > 0.0, bend, xp.zeros_like(bend)) + floor
         return 0.5 * gradient * gradient / bend
 
@@ -180,7 +190,13 @@ class CurvatureFactor:
         return (solved.mT @ (self._inverse @ left.T[:, :, None]))[:, :, 0]
 
     def _block_gain(
-        self, design: Array, new: Array, gradient: Array, ridge: float, left: Array | None
+        self,
+        design: Array,
+        new: Array,
+        gradient: Array,
+        ridge: float,
+        left: Array | None,
+        whole: Array | None,
     ) -> Any:
         """Return the gain of one block of new rows, by output."""
         xp = namespace(design)
@@ -188,18 +204,20 @@ class CurvatureFactor:
         if left is not None:
             gradient = gradient - self._explained_gradient(solved, left).T
         seen = xp.linalg.diagonal(corner)
-        unseen = self._unseen_curvature(new, seen)
+        unseen = self._unseen_curvature(new, seen, whole)
         inverse = _inverse_cholesky(corner - solved.mT @ solved, ridge + unseen, seen)
         step = inverse @ gradient.T[:, :, None]
         return 0.5 * xp.sum(step * step, axis=(1, 2))
 
-    def _unseen_curvature(self, rows: Array, seen: Array) -> Any:
+    def _unseen_curvature(self, rows: Array, seen: Array, whole: Array | None = None) -> Any:
         """Return the curvature of ``rows`` that the samples in use do not show.
 
         It is zero for most rows. A row that is large on few samples only, most of which are not in
         use, would otherwise look flat and get a step without bound.
         """
         xp = namespace(rows)
+        if whole is not None:
+            return xp.where(whole > _UNSEEN * seen, whole - seen, xp.zeros_like(seen))
         if self._samples is None:
             return xp.zeros_like(seen)
         # First for the sum over all factors, a pass that costs one factor's. It is all that is

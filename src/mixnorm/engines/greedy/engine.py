@@ -15,6 +15,7 @@ from typing import Any
 from mixnorm._array import Array, namespace
 from mixnorm._numbers import check_count
 from mixnorm.engines._core.corrective import CorrectionProblem, Outcome, Support
+from mixnorm.engines.greedy.block_support import BlockSupport
 from mixnorm.engines.greedy.choice import Limits, choose, still_helps
 from mixnorm.engines.greedy.evidence import first_alpha, follow_evidence
 from mixnorm.engines.greedy.rules import RULES, Choice
@@ -24,7 +25,7 @@ from mixnorm.engines.greedy.tuning import tune as tune_last
 from mixnorm.engines.penalties import Penalty, as_penalty
 from mixnorm.losses import SmoothLoss
 from mixnorm.models import Path, Round
-from mixnorm.pools import PreparedPool, as_prepared
+from mixnorm.pools import BlockPool, PreparedPool, as_prepared
 
 __all__ = ["PreparedPool", "select"]
 
@@ -145,18 +146,24 @@ def select(
     problem = CorrectionProblem(
         loss, target, weight, n_outputs, first, max_iter, as_penalty(penalty)
     )
-    run = _start_run(plan, problem, fit_intercept)
+    run = _start_run(plan, _make_support(plan, problem, fit_intercept))
     if start is not None and start.rounds:
         run.continue_path(start)
     return run.finish(backward, tune)
 
 
-def _start_run(plan: GreedyPlan, problem: CorrectionProblem, fit_intercept: bool) -> Run:
-    """Return a run whose path has the empty model alone."""
+def _make_support(plan: GreedyPlan, problem: CorrectionProblem, fit_intercept: bool) -> Any:
+    """Return a support without atoms: of rows in memory, or of a table of row blocks."""
+    if isinstance(plan.pool, BlockPool):
+        return BlockSupport(plan.pool, problem, fit_intercept)
     capacity, settings = plan.furthest, plan.settings
     if plan.limits.budget is not None:  # ``n_atoms`` may be far more than the budget pays for
         capacity = min(capacity, settings.budget_columns)
-    support = Support(problem, fit_intercept, capacity)
+    return Support(problem, fit_intercept, capacity)
+
+
+def _start_run(plan: GreedyPlan, support: Any) -> Run:
+    """Return a run whose path has the empty model alone."""
     support.correct(min(plan.tol, _EMPTY_MODEL_TOLERANCE), 0.0)
     return Run(plan, support, Path((), support.value, support.intercept()))
 

@@ -236,6 +236,26 @@ def apply_class_weights(
         return sample_weight
     classes, labels = np.unique(to_numpy(y), return_inverse=True)
     weight = row_weights(sample_weight, len(labels))
+    if isinstance(class_weight, str) and stream:
+        raise ValueError(
+            f"class_weight={class_weight!r} needs all samples, and partial_fit does not "
+            "have later ones; give a dictionary of weights, or call fit."
+        )
+    # In units of the largest weight, whose sum stays finite.
+    totals = np.bincount(labels, weight / (weight.max() or 1.0))
+    return weight * weigh_classes(class_weight, classes, totals, stream=stream)[labels]
+
+
+def weigh_classes(
+    class_weight: Any, classes: np.ndarray, totals: np.ndarray, *, stream: bool = False
+) -> np.ndarray:
+    """Return the weight of each class; balanced ones follow from the weights of their rows.
+
+    Examples
+    --------
+    >>> weigh_classes("balanced", np.array([0, 1]), np.array([1.0, 3.0])).round(2)
+    array([2.  , 0.67])
+    """
     if not isinstance(class_weight, str):
         missing = [label for label in classes.tolist() if label not in class_weight]
         if missing and len(class_weight) > len(classes) - len(missing) and not stream:
@@ -243,18 +263,11 @@ def apply_class_weights(
                 f"class_weight={class_weight!r}: the classes {missing} are not in class_weight. "
                 "Its keys are labels of y."
             )
-        factors = np.array([class_weight.get(label, 1.0) for label in classes.tolist()])
-    elif stream:
-        raise ValueError(
-            f"class_weight={class_weight!r} needs all samples, and partial_fit does not "
-            "have later ones; give a dictionary of weights, or call fit."
-        )
-    else:
-        # scikit-learn's n / (k n_c), with weights in place of counts. Classes without weight do not
-        # count.
-        totals = np.bincount(labels, weight / (weight.max() or 1.0))  # whose sum stays finite
-        factors = np.sum(totals) / (np.count_nonzero(totals) * np.where(totals, totals, 1.0))
-    return weight * factors[labels]
+        return np.array([class_weight.get(label, 1.0) for label in classes.tolist()])
+    # scikit-learn's n / (k n_c), with weights in place of counts. Classes without weight do not
+    # count.
+    found = np.sum(totals) / (np.count_nonzero(totals) * np.where(totals, totals, 1.0))
+    return np.asarray(found)
 
 
 def check_loss(loss: object, known: dict[str, type], *, classifier: bool) -> Any:

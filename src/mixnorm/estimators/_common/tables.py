@@ -51,3 +51,13 @@ def require_target(estimator: Any, table: BlockTable) -> None:
             f"{type(estimator).__name__} requires targets, and the table has none; name its column "
             "with read_parquet(..., target=...), or give y to from_arrays."
         )
+
+
+def require_y(estimator: Any, y: Any) -> Any:
+    """Return the targets; raise if there are none."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None. Give "
+            "one label or target per row, or a table of blocks, which has its own."
+        )
+    return y

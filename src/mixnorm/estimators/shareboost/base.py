@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import dataclass
 from typing import Any, NoReturn, Self
 
 import joblib
@@ -11,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from mixnorm._array import Array, ArrayLike, MatrixLike, to_numpy
+from mixnorm.data import BlockTable, find_table
 from mixnorm.engines import greedy
 from mixnorm.engines.penalties import as_penalty
 from mixnorm.estimators._common.arrays import (
@@ -37,6 +39,8 @@ from mixnorm.estimators._common.progress import (
 )
 from mixnorm.estimators._common.selector import ColumnSelectorMixin
 from mixnorm.estimators._common.staged import StagedMixin
+from mixnorm.estimators._common.tables import require_target, require_y, validate_table
+from mixnorm.estimators.shareboost.blocks import BlockTraining
 from mixnorm.estimators.shareboost.parameters import PathParameters
 from mixnorm.exceptions import (
     FewerFeaturesWarning,
@@ -49,6 +53,18 @@ from mixnorm.pools import Columns, Pool, PreparedPool, as_pool, bind, scale_name
 
 # Weights that are smaller than this on average are probably shares of rows, not counts.
 _LEAST_WEIGHT_OF_COUNTS = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class _Training:
+    """Training data as the engine takes them, and what scores mean."""
+
+    data: PreparedPool
+    target: Any
+    n_outputs: int
+    weight: Array
+    n_rows: float
+    outputs: ClassOutputs | NumberOutputs
 
 
 class BaseShareBoost(
@@ -67,15 +83,18 @@ class BaseShareBoost(
     _resume: str
 
     @with_callbacks
-    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Choose features and fit.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or a table of blocks
+            Training data. A table of row blocks (:func:`mixnorm.data.read_parquet`,
+            :func:`mixnorm.data.from_arrays`, Dask collections) need not fit into memory.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Class labels of any type, or targets.
+            Class labels of any type, or targets. A table of blocks has its own.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the samples.
 
@@ -85,9 +104,12 @@ class BaseShareBoost(
             The fitted estimator.
         """
         self._check_parameters()
+        table = find_table(X, y, sample_weight)
         with all_or_nothing(self):
+            if table is not None:
+                return self._fit_table(table)
             X, pool = self._training_table(X)
-            X, y = self._check_training(X, y)
+            X, y = self._check_training(X, require_y(self, y))
             return self._fit(X, y, sample_weight, pool)
 
     def _fit(
@@ -104,7 +126,7 @@ class BaseShareBoost(
         The rounds are tasks of a new fit, or of a task below ``progress`` if that is given.
         ``data`` is the pool bound to ``X``, if it is bound already.
         """
-        options, previous = self.options_, self._find_previous()
+        previous = self._find_previous()
         if previous is not None:
             self._check_continues(previous, X.shape[1])
         check_pool_takes(pool, X)
@@ -120,18 +142,56 @@ class BaseShareBoost(
         self._remember(X, y)
         # Binding does what is done once: ranges, scales and bins of columns.
         data = self._bind_pool(pool, X, weight) if data is None else data
+        encoded = outputs.loss.encode(target, n_outputs, weight)
+        training = _Training(data, encoded, n_outputs, weight, n_rows, outputs)
+        return self._run(training, previous, (X, y, sample_weight), progress)
+
+    def _fit_table(self, table: BlockTable) -> Self:
+        """Run the engine on a table of row blocks and keep the model."""
+        validate_table(self, table)
+        require_target(self, table)
+        previous = self._find_previous()
+        if previous is not None:
+            self._check_continues(previous, table.shape[1])
+        dtype = working_dtype(np.empty(0, dtype=table.dtype))
+        found, outputs, n_outputs = self._survey_table(table, dtype)
+        options = self.options_
+        pool = copy.deepcopy(self._pool())
+        data = pool.prepare_blocks(
+            found.data, scale=options.scale, fit_intercept=self.fit_intercept
+        )
+        training = _Training(data, found.target, n_outputs, found.weight, found.n_rows, outputs)
+        return self._run(training, previous, (table, None, None))
+
+    def _survey_table(
+        self, table: BlockTable, dtype: Any
+    ) -> tuple[BlockTraining, ClassOutputs | NumberOutputs, int]:
+        """Return a table as the engine takes it, what scores mean, and how many there are."""
+        raise NotImplementedError
+
+    def _run(
+        self,
+        training: _Training,
+        previous: PathModel | None,
+        given: tuple[Any, Any, Any],
+        progress: FitTask | None = None,
+    ) -> Self:
+        """Run the engine on bound data and keep the model; ``given`` are X, y and weights."""
+        data, outputs, options = training.data, training.outputs, self.options_
         # Columns that do not vary cannot be chosen, and do not count as available.
         wanted = self._count_features(int(data.n_usable))
         unit = self._alpha_unit(outputs)
         # Weights of the model are for columns as given, those of the engine for scaled columns.
-        start = None if previous is None else scale_path(previous.path, data, weight, unit)
+        start = None
+        if previous is not None:
+            start = scale_path(previous.path, data, training.weight, unit)
         left = wanted if start is None else max(0, wanted - len(start.rounds))
         if options.backward:
             # Callbacks receive the largest number of rounds.
             left = 2 * (wanted + options.backward) - 1  # forward and backward
         left += options.tune
         if progress is None:
-            whole = FitTask.of_fit(self, X, y, sample_weight, left)
+            whole = FitTask.of_fit(self, *given, left)
         else:
             whole = progress.task("refit", left)
 
@@ -144,11 +204,11 @@ class BaseShareBoost(
         path = greedy.select(
             data,
             outputs.loss,
-            outputs.loss.encode(target, n_outputs, weight),
+            training.target,
             n_atoms=wanted,
-            n_outputs=n_outputs,
-            weight=weight,
-            n_rows=n_rows,
+            n_outputs=training.n_outputs,
+            weight=training.weight,
+            n_rows=training.n_rows,
             start=start,
             on_round=rounds.end,
             **self._engine_options(unit),

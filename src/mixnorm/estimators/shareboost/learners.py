@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import Array, ArrayLike, MatrixLike, follow, is_foreign, namespace, to_numpy
+from mixnorm.data import BlockTable
 from mixnorm.estimators._common.arrays import check_within_reach, encode_labels
 from mixnorm.estimators._common.inputs import check_loss, check_number_targets, check_weights
 from mixnorm.estimators._common.parameters import ClassWeight
@@ -17,6 +18,14 @@ from mixnorm.estimators._common.staged import StagedClassifierMixin
 from mixnorm.estimators._common.units import check_alike, check_sizes
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.shareboost.base import BaseShareBoost, refuse_to_continue
+from mixnorm.estimators.shareboost.blocks import (
+    BlockTraining,
+    number_outputs,
+    survey_labels,
+    survey_numbers,
+    train_on_labels,
+    train_on_numbers,
+)
 from mixnorm.losses import MarginSoftmax, MultinomialLogistic, Squared
 from mixnorm.models import ClassOutputs, NumberOutputs
 from mixnorm.pools import working_dtype
@@ -176,6 +185,20 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
         loss = copy.deepcopy(self._loss())
         return labels, classes.shape[0], ClassOutputs(to_numpy(classes), loss)
 
+    def _survey_table(
+        self, table: BlockTable, dtype: Any
+    ) -> tuple[BlockTraining, ClassOutputs, int]:
+        name = type(self).__name__
+        found, factors = survey_labels(table, self.class_weight, dtype, name)
+        classes, previous = found.target.classes, self._find_previous()
+        if previous is not None and not np.array_equal(previous.outputs.classes, classes):
+            refuse_to_continue(
+                "continues a path, but the table has other classes than before"
+            )
+        outputs = ClassOutputs(classes, copy.deepcopy(self._loss()))
+        training = train_on_labels(table, found, factors, outputs, dtype)
+        return training, outputs, len(classes)
+
     def _loss(self) -> Any:
         known = {"margin": MarginSoftmax, "logistic": MultinomialLogistic}
         return check_loss(self.loss or "margin", known, classifier=True)
@@ -326,6 +349,22 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         if known != outputs:
             refuse_to_continue(f"continues a path of {known} outputs, but y has {outputs}")
         return X, y
+
+    def _survey_table(
+        self, table: BlockTable, dtype: Any
+    ) -> tuple[BlockTraining, NumberOutputs, int]:
+        found, previous = survey_numbers(table, dtype), self._find_previous()
+        loss = copy.deepcopy(self._loss())
+        outputs = number_outputs(found, bool(self.fit_intercept), dtype, loss)
+        count = len(outputs.centre)
+        if previous is not None:  # a path is continued in its own units
+            known = previous.outputs
+            if len(known.centre) != count:
+                refuse_to_continue(
+                    f"continues a path of {len(known.centre)} outputs, but the table has {count}"
+                )
+            outputs = NumberOutputs(outputs.single, known.unit, known.centre, loss)
+        return train_on_numbers(table, found, outputs, dtype), outputs, count
 
     def _loss(self) -> Any:
         return check_loss(self.loss or "squared", {"squared": Squared}, classifier=False)

@@ -1,0 +1,106 @@
+"""What pools bound to tables of blocks share: the data they are bound to, and their base class."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from mixnorm._array import is_sparse
+from mixnorm.data import BlockTable, ColumnChoice, ColumnStatistics, RowRecipe
+from mixnorm.pools.base import PreparedPool
+
+
+@dataclass(frozen=True, eq=False)
+class RowSample:
+    """Some rows of a table in memory, which stand for all.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        The numbers of the rows, rising.
+    X : ndarray or CSR matrix of shape (n, n_features)
+        The columns.
+    weight : ndarray of shape (n,)
+        Weights that sum to about one: those of the rows, divided by the share of rows drawn.
+    """
+
+    rows: np.ndarray
+    X: Any
+    weight: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class BlockData:
+    """A table of blocks, and what a survey of it has found."""
+
+    table: BlockTable
+    statistics: ColumnStatistics
+    dtype: np.dtype[Any]
+    #: Rows for second derivatives.
+    sample: RowSample
+    #: Names what is kept of the rows for this fit.
+    token: str = field(default_factory=lambda: secrets.token_hex(4))
+
+
+class ResidualSums(Protocol):
+    """The residual of a model on a table, for pools to sum over."""
+
+    @property
+    def errors(self) -> np.ndarray:
+        """The sum of the magnitudes of the residual, by output."""
+        ...
+
+    @property
+    def total(self) -> np.ndarray:
+        """The sum of the residual, by output; zero where the model has no intercept."""
+        ...
+
+    def sum(self, function: Callable[[Any, np.ndarray], Any], columns: ColumnChoice) -> Any:
+        """Return the sum over blocks of a function of some columns and the residual."""
+        ...
+
+    def contract(self, atoms: Sequence[Hashable]) -> np.ndarray:
+        """Return the products of the columns of atoms, made by the pool's recipe, with it."""
+        ...
+
+
+class BlockPool(PreparedPool):
+    """Base of pools bound to a table of blocks.
+
+    ``top`` takes the residual as :class:`ResidualSums`. In place of ``columns`` there is a recipe
+    that makes the scaled, centred columns of atoms from those of a block.
+    """
+
+    data: BlockData
+
+    @property
+    def table(self) -> BlockTable:
+        """The table."""
+        return self.data.table
+
+    def recipe(self, atoms: Sequence[Hashable]) -> RowRecipe:
+        """Return the recipe of the scaled columns of atoms, less their means, one per row."""
+        raise NotImplementedError
+
+    def offset(self, atom: Any) -> np.ndarray:
+        """Return the means of the scaled columns of an atom; zeros if nothing is subtracted."""
+        raise NotImplementedError
+
+    def reach(self, atom: Any) -> float:
+        """Return half the ranges of the scaled columns of an atom, added up."""
+        raise NotImplementedError
+
+    def sample_rows(self, atoms: Sequence[Hashable]) -> np.ndarray:
+        """Return the rows of the recipe on the sample."""
+        recipe = self.recipe(atoms)
+        keys = list(recipe.keys)
+        return recipe.make(take_columns(self.data.sample.X, recipe.columns(keys)), keys)
+
+
+def take_columns(X: Any, columns: np.ndarray) -> Any:
+    """Return some columns of an array or a sparse matrix."""
+    return X.tocsc()[:, columns].tocsr() if is_sparse(X) else X[:, columns]
