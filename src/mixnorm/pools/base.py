@@ -344,6 +344,13 @@ class PreparedPool:
         """Return the price of ``atom``, a positive number by which gains are divided."""
         return 1.0
 
+    def open_offers(self, atom: Any) -> list[tuple[Any, np.ndarray, bool]]:
+        """Return atoms that might be better than ``atom``, where a pool ranks them on a sample.
+
+        See :class:`~mixnorm.pools.BlockPool`.
+        """
+        return []
+
     def adjust(self, atoms: Sequence[Any], slopes: Array, bends: Array) -> Any:
         """Return steps of the parameters of ``atoms`` that lower the loss.
 

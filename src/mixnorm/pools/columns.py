@@ -251,6 +251,28 @@ class PreparedColumns(PreparedPool):
         these features; with ``budget``, none costs more.
         """
         scores, worth = self._compute_scores(residual, rule, curvature)
+        found = self._rank(scores, worth, m, exclude, inputs, budget)
+        if m > 1:  # callers that ask for several read their columns next
+            self._recent.gather([atom for atom, _ in found], self._read)
+        return found
+
+    def _rank(
+        self,
+        scores: np.ndarray,
+        worth: np.ndarray,
+        m: int,
+        exclude: Excluded,
+        inputs: Inputs,
+        budget: float | None,
+    ) -> Offers:
+        """Return the ``m`` atoms of most worth, with their scores."""
+        worth = self._limit(worth, exclude, inputs, budget)
+        return [(atom, float(scores[atom])) for atom in best_places(worth, m)]
+
+    def _limit(
+        self, worth: np.ndarray, exclude: Excluded, inputs: Inputs, budget: float | None
+    ) -> np.ndarray:
+        """Return worth per price, minus infinity for atoms that are not allowed."""
         # ``worth`` is a gain, the square of a norm. A copy, as the scores are returned undivided.
         if self._prices is not None:
             worth = worth / self._prices
@@ -260,10 +282,7 @@ class PreparedColumns(PreparedPool):
             worth[np.fromiter(exclude, dtype=np.intp)] = -np.inf
         if inputs is not None:
             worth[self._mark_readers_of_others(inputs)] = -np.inf
-        found = [(atom, float(scores[atom])) for atom in best_places(worth, m)]
-        if m > 1:  # callers that ask for several read their columns next
-            self._recent.gather([atom for atom, _ in found], self._read)
-        return found
+        return worth
 
     def _mark_readers_of_others(self, inputs: frozenset[int]) -> np.ndarray:
         """Tell which atoms have a feature that is not among ``inputs``."""
@@ -312,7 +331,13 @@ class PreparedColumns(PreparedPool):
 
         Without a curvature, the square of the norm is taken as the gain.
         """
-        gradient = self._scaled_gradient(residual)
+        errors = None if curvature is None else self._error_sums(residual)
+        return self._score(self._scaled_gradient(residual), errors, rule, curvature)
+
+    def _score(
+        self, gradient: Any, errors: Any, rule: str, curvature: Curvature | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return scores and gains for a gradient; both grow with each of its magnitudes."""
         xp = namespace(gradient)
         squares = gradient * gradient
         norms = xp.sum(xp.abs(gradient), axis=1) if rule == "l1" else xp.sum(squares, axis=1)
@@ -327,7 +352,6 @@ class PreparedColumns(PreparedPool):
         # :eq:`touched-loss`. A column has an effect where it is large. The part of the residual
         # that it can change is estimated from its gradient, at most twice that, as the signs of the
         # residual may differ.
-        errors = self._error_sums(residual)
         reach = xp.asarray(self._reach, device=device_of(gradient))[:, None]
         limits = curvature.loss_per_error * xp.minimum(xp.abs(gradient) / reach, errors[None, :])
         return scores, self._sum_by_atom(capped_gain(gains.T, limits.T))

@@ -185,6 +185,28 @@ class CurvatureFactor:
         bend = xp.where(bend > 0.0, bend, xp.zeros_like(bend)) + floor
         return 0.5 * gradient * gradient / bend
 
+    def bound_gains(
+        self, design: Array, blocks: list[Array], bounds: list[Array], ridge: float, left: Array
+    ) -> Any:
+        """Return bounds of the gains of blocks of rows, summed over outputs.
+
+        Of their gradients only ``bounds`` of the magnitudes are known. See :meth:`gains`.
+        """
+        xp = namespace(design)
+        found = []
+        for block, bound in zip(blocks, bounds, strict=True):
+            solved, corner = (
+                self._inverse @ self._cross(design, block).mT,
+                self._cross(block, block),
+            )
+            most = xp.abs(bound) + xp.abs(self._explained_gradient(solved, left).T)
+            seen = xp.linalg.diagonal(corner)
+            inverse = _inverse_cholesky(corner - solved.mT @ solved, ridge, seen)
+            # Signs are not known: magnitudes of the factor bound the magnitudes of the step.
+            step = xp.abs(inverse) @ most.T[:, :, None]
+            found.append(0.5 * float(xp.sum(step * step)))
+        return xp.asarray(found)
+
     def _explained_gradient(self, solved: Any, left: Array) -> Any:
         """Return by output how far the gradient of new rows falls in a step on the chosen ones."""
         return (solved.mT @ (self._inverse @ left.T[:, :, None]))[:, :, 0]

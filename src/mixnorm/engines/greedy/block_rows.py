@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.data import Block
+from mixnorm.data import Block, add
 from mixnorm.losses import SmoothLoss
 
 
@@ -86,14 +86,20 @@ class Evaluation:
         The loss.
     gradient : ndarray of shape (n_columns, n_outputs)
         The gradient in the weights of the chosen columns.
-    total, errors : ndarray of shape (n_outputs,)
-        The sums of the residual and of its magnitudes.
+    total, errors, largest : ndarray of shape (n_outputs,)
+        The sums of the residual and of its magnitudes, and the largest of these.
     """
 
     value: float
     gradient: np.ndarray
     total: np.ndarray
     errors: np.ndarray
+    largest: np.ndarray
+
+
+def join_evaluations(left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Add the parts of two evaluations; of the last, the largest magnitudes, take the larger."""
+    return *add(left[:-1], right[:-1]), np.maximum(left[-1], right[-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,11 +109,15 @@ class Evaluate:
     model: RowModel
 
     def __call__(self, block: Block) -> tuple[Any, ...]:
-        """Return value, gradient, total and errors of a block."""
+        """Return the attributes of the evaluation of a block."""
         value, residual, _, _ = self.model.evaluate(block)
         shape = 0, residual.shape[1]
         gradient = block.made @ residual if self.model.n_columns else np.zeros(shape)
-        return value, _double(gradient), *_sums(residual)
+        sizes = np.abs(residual)
+        # Output by output in memory: all of these run along contiguous numbers.
+        total = residual.sum(axis=0, dtype=np.float64)
+        errors = sizes.sum(axis=0, dtype=np.float64)
+        return value, _double(gradient), total, errors, _double(sizes.max(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,27 +133,17 @@ class SumOver:
 
 
 @dataclass(frozen=True, eq=False)
-class Contract:
-    """Computes the products of further columns, made by the recipe, with the residual."""
-
-    model: RowModel
-
-    def __call__(self, block: Block) -> np.ndarray:
-        """Return one row per further column."""
-        return _double(block.made[self.model.n_columns :] @ self.model.evaluate(block)[1])
-
-
-@dataclass(frozen=True, eq=False)
 class Probe:
     """Computes facts of the columns of new atoms, which the recipe makes after the chosen ones.
 
-    ``widths`` has the number of columns of each atom.
+    ``widths`` has the number of columns of each atom; ``curved`` asks for curvatures.
     """
 
     model: RowModel
     widths: tuple[int, ...]
+    curved: bool = True
 
-    def __call__(self, block: Block) -> tuple[np.ndarray, ...]:
+    def __call__(self, block: Block) -> tuple[Any, ...]:
         """Return slopes, touched errors, their squares and curvatures.
 
         Slopes and curvatures have a row for each column, ``sizes @ errors`` and
@@ -152,23 +152,23 @@ class Probe:
         model, rows = self.model, block.made[self.model.n_columns :]
         _, residual, target, weight = model.evaluate(block)
         errors, squares = np.abs(residual), rows * rows
-        ends = np.concatenate([[0], np.cumsum(self.widths)[:-1]]).astype(np.intp)
-        squared_sizes = np.add.reduceat(squares, ends, axis=0)
-        curvature = np.asarray(model.loss.curvature(residual, target, weight))
+        if len(self.widths) == len(rows):  # the usual case, an atom of one column
+            sizes, squared_sizes = np.abs(rows), squares
+        else:
+            ends = np.concatenate([[0], np.cumsum(self.widths)[:-1]]).astype(np.intp)
+            squared_sizes = np.add.reduceat(squares, ends, axis=0)
+            sizes = np.sqrt(squared_sizes)
+        curvature = None
+        if self.curved:
+            curvature = _double(squares @ model.loss.curvature(residual, target, weight))
         return (
             _double(rows @ residual),
-            _double(np.sqrt(squared_sizes) @ errors),
+            _double(sizes @ errors),
             _double(squared_sizes @ errors),
-            _double(squares @ curvature),
+            curvature,
         )
 
 
 def _double(array: np.ndarray) -> np.ndarray:
     """Return an array in double precision: sums of many blocks keep their digits."""
     return np.asarray(array, dtype=np.float64)
-
-
-def _sums(residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums of a residual and of its magnitudes, by output."""
-    # Output by output in memory: both run along contiguous numbers.
-    return residual.sum(axis=0, dtype=np.float64), np.abs(residual).sum(axis=0, dtype=np.float64)

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import Array, epsilon, namespace, tiny
-from mixnorm.data import ColumnChoice, TargetRecipe
+from mixnorm.data import ColumnChoice, TargetRecipe, add
 from mixnorm.engines._core.correction import Correction, CorrectionProblem, shares_model
 from mixnorm.engines._core.curvature import CurvatureFactor
 from mixnorm.engines._core.orthant import shrink
 from mixnorm.engines.greedy.block_rows import (
-    Contract,
     Evaluate,
     Evaluation,
     Probe,
     RowModel,
     SumOver,
+    join_evaluations,
 )
 from mixnorm.pools import BlockPool, Curvature
 
@@ -37,8 +37,9 @@ class BlockTarget:
     ----------
     recipe : TargetRecipe
         Makes codes of classes, or numbers, of the targets of a block.
-    sample : ndarray
-        The targets of the rows of the sample, made by the recipe.
+    sample, screen : ndarray
+        The targets of the rows for second derivatives, and of those that rank columns (None without
+        such rows), made by the recipe.
     total : float
         The weights of all rows, added up.
     class_weight : ndarray or None
@@ -47,6 +48,7 @@ class BlockTarget:
 
     recipe: TargetRecipe
     sample: np.ndarray
+    screen: np.ndarray | None
     total: float
     class_weight: np.ndarray | None = None
 
@@ -68,7 +70,7 @@ class BlockRows:
     touched, squares : ndarray of shape (n_outputs,), optional
         Sums of :eq:`touched-loss`.
     whole : ndarray of shape (n_factors, width), optional
-        The curvature of the columns on all rows; None if the sample has all rows.
+        The curvature of the columns on all rows; None where the sample shows it.
     """
 
     atom: Any
@@ -113,6 +115,13 @@ class BlockSupport(Correction):
         self.design: Any = np.ones((self.size, weight.shape[0]), dtype=weight.dtype)
         self._scanned: tuple[int, Any] | None = None
         self._whole_sample = weight.shape[0] == pool.table.shape[0]
+        self._screen: _ScreenRows | None = None
+        if pool.data.screen is not None:
+            shares = pool.data.screen.weight
+            screen = problem.loss.encode(target.screen, problem.n_outputs, shares)
+            rows = np.ones((self.size, len(shares)), dtype=shares.dtype)
+            self._screen = _ScreenRows(rows, screen, shares)
+        self._probed: tuple[Any, dict[Any, BlockRows]] = (None, {})
         self.rescore()
         self.noise = 64.0 * self._epsilon * float(np.sum(self._now.errors))
 
@@ -127,7 +136,13 @@ class BlockSupport(Correction):
             self._target.class_weight, self.problem.weight.dtype,
         )  # fmt: skip
 
-    def _sum(self, function: Any, atoms: Sequence[Any] = (), columns: ColumnChoice = None) -> Any:
+    def _sum(
+        self,
+        function: Any,
+        atoms: Sequence[Any] = (),
+        columns: ColumnChoice = None,
+        combine: Any = add,
+    ) -> Any:
         """Return the sum of a function of blocks, which have the chosen columns and ``atoms``."""
         wanted = [*self.blocks, *atoms]
         return self._pool.table.sum(
@@ -135,27 +150,41 @@ class BlockSupport(Correction):
             columns=columns,
             target=self._target.recipe,
             recipe=self._pool.recipe(wanted) if wanted else None,
+            combine=combine,
         )
 
     def _evaluate(self, weights: np.ndarray) -> Evaluation:
-        value, gradient, total, errors = self._sum(Evaluate(self._model(weights)))
-        return Evaluation(float(value), gradient, total, errors)
+        found = self._sum(Evaluate(self._model(weights)), combine=join_evaluations)
+        return Evaluation(float(found[0]), *found[1:])
 
-    def _probe(self, handles: list[BlockRows]) -> list[BlockRows]:
-        """Return the facts of new atoms at the present model, from one pass over their columns."""
-        now, widths = self._now, tuple(rows.shape[0] for rows in handles)
-        atoms = [rows.atom for rows in handles]
-        found = self._sum(Probe(self._model(self.weights), widths), atoms)
+    def probe(self, atoms: Sequence[Any]) -> list[BlockRows]:
+        """Return the facts of new atoms at the present model, from one pass over their columns.
+
+        What is known already is not computed again.
+        """
+        if self._probed[0] is not self._now:
+            self._probed = (self._now, {})
+        known = self._probed[1]
+        new = [atom for atom in atoms if atom not in known]
+        if new:
+            known.update(zip(new, self._compute_facts(new), strict=True))
+        return [known[atom] for atom in atoms]
+
+    def _compute_facts(self, atoms: list[Any]) -> list[BlockRows]:
+        now, pool = self._now, self._pool
+        samples = [pool.rows_on(pool.data.sample, [atom]) for atom in atoms]
+        widths = tuple(len(rows) for rows in samples)
+        spiky = [not self._whole_sample and pool.is_spiky(atom) for atom in atoms]
+        found = self._sum(Probe(self._model(self.weights), widths, any(spiky)), atoms)
         slopes, touched, squares, curved = found
-        if shares_model(self.size + 1):
+        if any(spiky) and shares_model(self.size + 1):
             curved = np.mean(curved, axis=1, keepdims=True)
-        ends = np.cumsum(widths)
-        result = []
-        for place, (rows, end) in enumerate(zip(handles, ends, strict=True)):
-            at = slice(int(end) - rows.shape[0], int(end))
-            whole = None if self._whole_sample else curved[at].T
+        ends, result = np.cumsum(widths), []
+        for place, atom in enumerate(atoms):
+            at = slice(int(ends[place]) - widths[place], int(ends[place]))
+            whole = curved[at].T if spiky[place] else None
             facts = now, slopes[at], touched[place], squares[place], whole
-            result.append(BlockRows(rows.atom, rows.sample, *facts))
+            result.append(BlockRows(atom, samples[place], *facts))
         return result
 
     def rescore(self) -> None:
@@ -193,6 +222,14 @@ class BlockSupport(Correction):
         ]
         return found
 
+    def screen_residual(self) -> np.ndarray:
+        """Return the residual on the rows that rank columns."""
+        screen: Any = self._screen
+        scores = (self.weights.T.astype(screen.weight.dtype) @ screen.rows).T
+        return np.asarray(
+            self.problem.loss.value_and_residual(scores, screen.target, screen.weight)[1]
+        )
+
     def _sample_curvature(self) -> Any:
         problem = self.problem
         return problem.loss.curvature(self._sample_residual(), problem.target, problem.weight)
@@ -205,11 +242,12 @@ class BlockSupport(Correction):
 
     def _wholes(self, curvature: np.ndarray) -> Any:
         """Return the curvature of all chosen columns on all rows, where it is known."""
-        handles = list(self._rows.values())
-        if self._whole_sample or any(rows.whole is None for rows in handles):
+        if self._whole_sample:
             return None
-        nothing = np.zeros((curvature.shape[1], self.first))  # of the intercept, all is seen
-        return np.concatenate([nothing, *(rows.whole for rows in handles)], axis=1)
+        factors = curvature.shape[1]
+        nothing = np.zeros((factors, self.first))  # of the intercept, all is seen
+        parts = [_curvature_of(rows, factors) for rows in self._rows.values()]
+        return np.concatenate([nothing, *parts], axis=1)
 
     def scan_curvature(self) -> Curvature:
         """Return the second derivatives from which a pool estimates gains (:eq:`score-statistic`).
@@ -231,15 +269,13 @@ class BlockSupport(Correction):
 
     def offer(self, pool: BlockPool, atoms: list[Any]) -> list[tuple[Any, Any, Any]]:
         """Return for each atom its columns, the gradient in their weights, and their means."""
-        handles = self._probe([self._read(pool, atom) for atom in atoms])
-        return [(rows, self._shrink(rows.slope), pool.offset(rows.atom)) for rows in handles]
+        return [
+            (rows, self._shrink(rows.slope), pool.offset(rows.atom)) for rows in self.probe(atoms)
+        ]
 
     def read(self, pool: BlockPool, atom: Any) -> tuple[Any, Any]:
         """Return the columns of an atom that is not chosen, and their means."""
-        return self._read(pool, atom), pool.offset(atom)
-
-    def _read(self, pool: BlockPool, atom: Any) -> BlockRows:
-        return BlockRows(atom, pool.sample_rows([atom]))
+        return BlockRows(atom, pool.rows_on(pool.data.sample, [atom])), pool.offset(atom)
 
     def append(
         self,
@@ -261,11 +297,14 @@ class BlockSupport(Correction):
         self.design = np.concatenate([self.design, rows.sample])
         if shares_model(self.size) and not shares_model(start):
             self._factor = None
+        if self._screen is not None:
+            more = self._pool.rows_on(self._pool.data.screen, [atom])  # type: ignore[arg-type]
+            self._screen = replace(self._screen, rows=np.concatenate([self._screen.rows, more]))
         if self._factor is not None:
-            if rows.whole is None and not self._whole_sample:
-                self._factor = None
-            else:
-                self._factor.extend(self.design, self.problem.new_ridge, rows.whole)
+            whole = None
+            if not self._whole_sample:
+                whole = _curvature_of(rows, self._factor.n_factors)
+            self._factor.extend(self.design, self.problem.new_ridge, whole)
         self.blocks[atom], self._rows[atom] = slice(start, self.size), rows
         offset = np.zeros(width) if offset is None else offset
         self._offsets = np.concatenate([self._offsets, offset])
@@ -292,6 +331,8 @@ class BlockSupport(Correction):
         kept = np.concatenate([np.arange(gone.start), np.arange(gone.stop, self.size)])
         other.design, other.weights = self.design[kept], self.weights[kept]
         other._offsets, other.size = self._offsets[kept], self.size - width
+        if self._screen is not None:
+            other._screen = replace(self._screen, rows=self._screen.rows[kept])
         del other._rows[atom]
         other.blocks = {
             name: slice(part.start - width, part.stop - width) if part.start > gone.start else part
@@ -310,7 +351,7 @@ class BlockSupport(Correction):
 
     def slope_at_zero(self, rows: BlockRows) -> Any:
         """Return the slope for the weights of new columns, which are zero."""
-        return self._shrink(self._probe([rows])[0].slope)
+        return self._shrink(self.probe([rows.atom])[0].slope)
 
     def _shrink(self, gradient: np.ndarray) -> np.ndarray:
         kink = self.problem.kink
@@ -319,9 +360,20 @@ class BlockSupport(Correction):
     def newton_gains(self, blocks: list[BlockRows], slopes: list[Any]) -> Any:
         """Return by output the gain of each block of new columns over the chosen ones."""
         ridge, left, factor = self.problem.new_ridge, self.slope(), self.curvature()
-        wholes = None if self._whole_sample else [rows.whole for rows in blocks]
+        wholes = None
+        if not self._whole_sample:
+            wholes = [_curvature_of(rows, factor.n_factors) for rows in blocks]
         samples = [rows.sample for rows in blocks]
         return factor.gains(self.design, samples, slopes, ridge, left, wholes)
+
+    def bound_gains(self, atoms: Sequence[Any], bounds: list[np.ndarray]) -> np.ndarray:
+        """Return bounds of the gains of atoms of which only bounds of the gradients are known."""
+        factor, pool = self.curvature(), self._pool
+        samples = [pool.rows_on(pool.data.sample, [atom]) for atom in atoms]
+        gains = factor.bound_gains(
+            self.design, samples, bounds, self.problem.new_ridge, self.slope()
+        )
+        return np.asarray(gains)
 
     def touched_loss(self, blocks: list[BlockRows]) -> Any:
         """Return by output and block the loss on the rows that a block touches."""
@@ -337,6 +389,20 @@ class BlockSupport(Correction):
         return self._pool.reach(rows.atom)
 
 
+def _curvature_of(rows: BlockRows, factors: int) -> np.ndarray:
+    """Return the curvature of columns on all rows; zeros where the sample shows it."""
+    return np.zeros((factors, rows.shape[0])) if rows.whole is None else rows.whole
+
+
+@dataclass(frozen=True, eq=False)
+class _ScreenRows:
+    """The rows that rank columns: the chosen columns there, their targets and weights."""
+
+    rows: np.ndarray
+    target: Any
+    weight: np.ndarray
+
+
 class BlockResidual:
     """The residual of a support, for pools to sum over (:class:`~mixnorm.pools.ResidualSums`)."""
 
@@ -344,9 +410,23 @@ class BlockResidual:
         self._support, self._now = support, support._now
 
     @property
+    def at(self) -> Evaluation:
+        """The model, the same object as long as the residual is the same."""
+        return self._now
+
+    @property
     def errors(self) -> np.ndarray:
         """The sum of the magnitudes of the residual, by output."""
         return self._now.errors
+
+    @property
+    def largest(self) -> np.ndarray:
+        """The largest magnitude of the residual of any row, by output."""
+        return self._now.largest
+
+    def on_screen(self) -> np.ndarray:
+        """Return the residual on the rows that rank columns."""
+        return self._support.screen_residual()
 
     @property
     def total(self) -> np.ndarray:
@@ -362,5 +442,4 @@ class BlockResidual:
 
     def contract(self, atoms: Sequence[Any]) -> np.ndarray:
         """Return the products of the columns of atoms, made by the pool's recipe, with it."""
-        found: np.ndarray = self._support._sum(Contract(self._model()), atoms)
-        return found
+        return np.concatenate([rows.slope for rows in self._support.probe(atoms)])

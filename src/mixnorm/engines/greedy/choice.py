@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mixnorm._numbers import check_count
-from mixnorm.engines.greedy.rules import NORMS, RULES, Choice, joint_gains
+from mixnorm.engines.greedy.rules import NORMS, RULES, Choice, Gains, joint_gains
 from mixnorm.engines.greedy.settings import DEFAULT_SETTINGS, GreedySettings
 
 if TYPE_CHECKING:
@@ -146,17 +146,52 @@ def choose(
     choices = _find_candidates(support, scan, limits.allowance(pool, support.blocks, paced=True))
     if not choices and limits.pace > 1:  # no atom of the inputs at hand helps
         choices = _find_candidates(support, scan, limits.allowance(pool, support.blocks))
-    if refine is not None and len(choices) > 1:
-        pairs = zip(refine(support, choices), choices, strict=True)
-        worth = [gain / choice.price for gain, choice in pairs]
-        order = sorted(range(len(choices)), key=worth.__getitem__, reverse=True)
-        choices = [choices[index] for index in order]
+    choices = _rank_choices(support, refine, choices)
+    # A pool that ranks its atoms on a sample of rows may have better ones than it offers.
+    while choices and (doubtful := _find_doubtful(support, pool, refine, choices)):
+        pool.learn(support.centred_residual(), doubtful)
+        allowed = limits.allowance(pool, support.blocks, paced=True)
+        choices = _rank_choices(support, refine, _find_candidates(support, scan, allowed))
     if count > 1 and choices:
         # Later atoms come in without a scan of their own, and are judged by this promise then.
         return [
             replace(each, promise=_compute_joint_gain(support, each)) for each in choices[:count]
         ]
     return choices[:count]
+
+
+def _rank_choices(support: Support, refine: Gains | None, choices: list[Choice]) -> list[Choice]:
+    """Return choices by their gains per price, best first; as they are without a rule."""
+    if refine is None or len(choices) < 2:
+        return choices
+    pairs = zip(refine(support, choices), choices, strict=True)
+    worth = [gain / choice.price for gain, choice in pairs]
+    order = sorted(range(len(choices)), key=worth.__getitem__, reverse=True)
+    return [choices[index] for index in order]
+
+
+def _find_doubtful(
+    support: Support, pool: PreparedPool, refine: Gains | None, choices: list[Choice]
+) -> list[Any]:
+    """Return atoms that might be better than the best choice, for all that the pool knows."""
+    best = choices[0]
+    offers = pool.open_offers(best.atom)
+    found = [atom for atom, _, better in offers if better or refine is not joint_gains]
+    if refine is None or len(found) == len(offers):
+        return found if refine is not None else [atom for atom, _, better in offers if better]
+    others = [(atom, bound) for atom, bound, better in offers if not better]
+    if len(others) > _MOST_BOUNDS:
+        return [*found, *(atom for atom, _ in others)]
+    (gain,) = refine(support, [best])
+    gains = support.bound_gains([atom for atom, _ in others], [bound for _, bound in others])
+    for (atom, _), most in zip(others, gains, strict=True):
+        if most / pool.price(atom) >= gain / best.price:
+            found.append(atom)
+    return found
+
+
+# Gains of at most so many atoms are bounded in a round; where more are open, all are computed.
+_MOST_BOUNDS = 1024
 
 
 def still_helps(

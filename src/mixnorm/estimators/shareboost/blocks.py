@@ -201,8 +201,11 @@ def _train(
         _stand_for_all(table, rows, sample, recipe, total, factors, dtype)
         for rows, sample in zip(numbers, found.samples, strict=True)
     ]
-    data = BlockData(table, found.statistics, dtype, samples[0])
-    target = greedy.BlockTarget(recipe, recipe.make(found.samples[0].y), total, factors)
+    screened = len(samples) > 1
+    data = BlockData(table, found.statistics, dtype, samples[0], samples[1] if screened else None)
+    targets = [recipe.make(sample.y) for sample in found.samples]
+    seen = targets[1] if screened else None
+    target = greedy.BlockTarget(recipe, targets[0], seen, total, factors)
     return BlockTraining(data, target, samples[0].weight, total)
 
 

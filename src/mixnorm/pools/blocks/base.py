@@ -42,6 +42,8 @@ class BlockData:
     dtype: np.dtype[Any]
     #: Rows for second derivatives.
     sample: RowSample
+    #: Rows that rank columns; None reads all columns in each round.
+    screen: RowSample | None = None
     #: Names what is kept of the rows for this fit.
     token: str = field(default_factory=lambda: secrets.token_hex(4))
 
@@ -57,6 +59,20 @@ class ResidualSums(Protocol):
     @property
     def total(self) -> np.ndarray:
         """The sum of the residual, by output; zero where the model has no intercept."""
+        ...
+
+    @property
+    def at(self) -> Any:
+        """The model, the same object as long as the residual is the same."""
+        ...
+
+    @property
+    def largest(self) -> np.ndarray:
+        """The largest magnitude of the residual of any row, by output."""
+        ...
+
+    def on_screen(self) -> np.ndarray:
+        """Return the residual on the rows that rank columns."""
         ...
 
     def sum(self, function: Callable[[Any, np.ndarray], Any], columns: ColumnChoice) -> Any:
@@ -94,11 +110,28 @@ class BlockPool(PreparedPool):
         """Return half the ranges of the scaled columns of an atom, added up."""
         raise NotImplementedError
 
-    def sample_rows(self, atoms: Sequence[Hashable]) -> np.ndarray:
-        """Return the rows of the recipe on the sample."""
+    def rows_on(self, sample: RowSample, atoms: Sequence[Hashable]) -> np.ndarray:
+        """Return the rows of the recipe on the rows of a sample."""
         recipe = self.recipe(atoms)
         keys = list(recipe.keys)
-        return recipe.make(take_columns(self.data.sample.X, recipe.columns(keys)), keys)
+        return recipe.make(take_columns(sample.X, recipe.columns(keys)), keys)
+
+    def is_spiky(self, atom: Any) -> bool:
+        """Tell whether some row may have much of an atom's curvature, which a sample can miss."""
+        return True
+
+    # A pool that ranks atoms on a sample has these three.
+
+    def open_offers(self, atom: Any) -> list[tuple[Any, np.ndarray, bool]]:
+        """Return the atoms that might be better than a chosen one, for all that is known.
+
+        Each comes with the largest magnitudes of its gradient, ``(width, n_outputs)``, and whether
+        its score might be better than that of ``atom``.
+        """
+        return []
+
+    def learn(self, residual: ResidualSums, atoms: Sequence[Any]) -> None:
+        """Compute the gradients of atoms on all rows."""
 
 
 def take_columns(X: Any, columns: np.ndarray) -> Any:
