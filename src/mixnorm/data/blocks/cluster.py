@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import queue
 import secrets
 import statistics
@@ -268,7 +269,7 @@ class _Run:
         key, home = f"sum-rows-{secrets.token_hex(16)}", self._home(place)
         # Rows may travel with a task.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
-            futures = None if inputs is None else self._client.compute(inputs, sync=False)
+            futures = None if inputs is None else self._compute_inputs(inputs)
             future = self._client.submit(
                 compute, self._work, task, futures, key=key, pure=False,
                 workers=None if home is None else [home], allow_other_workers=home is not None,
@@ -276,6 +277,11 @@ class _Run:
         self._attempts[key] = _Attempt(place, key, future, time.monotonic(), futures)
         # Bound to neither this run nor the future, so that both can go when they are done with.
         future.add_done_callback(_Note(self._events, key))
+
+    def _compute_inputs(self, inputs: list[Any]) -> list[Any]:
+        """Return futures of Dask objects; Dask takes arrays apart from data frames."""
+        parts = [list(part) for _, part in itertools.groupby(inputs, key=type)]
+        return [future for part in parts for future in self._client.compute(part)]
 
     def _home(self, place: int) -> str | None:
         """Return the worker that had the rows of a task before, or the next one in turn."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from mmap import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mixnorm._array import is_sparse
+from mixnorm.exceptions import TableError
 
 #: Which columns to read: their numbers, all, or none.
 ColumnChoice = np.ndarray | slice | None
@@ -68,6 +70,8 @@ class Source:
     names: tuple[str, ...] | None = None
     has_target: bool = False
     has_weight: bool = False
+    #: Whether the rows of a task travel to its worker, all at once.
+    sends_rows: bool = False
 
     def scan(self, rows: Sequence[slice], request: Request, meter: Meter) -> Iterator[RowBlock]:
         """Yield consecutive blocks of rows; note in ``meter`` what is read from files."""
@@ -118,6 +122,8 @@ class ArraySource(Source):
     names : tuple of str, optional
         The names of the columns.
     """
+
+    sends_rows = True
 
     def __init__(
         self,
@@ -213,6 +219,43 @@ class SentRows(AbsentRows):
                 if len(given) and np.array_equal(given.take(places, mode="clip"), wanted):
                     return places
         raise RowsNeeded(request)
+
+
+def split_by_starts(starts: np.ndarray, blocks: Sequence[slice], n_workers: int) -> list[range]:
+    """Return ranges of blocks whose first rows lie in the same stretch between two starts.
+
+    So no stretch is read by two tasks, but for rows that a block before it takes. Where there are
+    fewer stretches than workers, several workers read each.
+    """
+    firsts = np.array([block.start for block in blocks], dtype=np.int64)
+    groups = np.searchsorted(starts, firsts, side="right")
+    edges = np.flatnonzero(np.diff(groups, prepend=-1, append=-1))
+    parts = -(-n_workers // max(1, len(edges) - 1))
+    found = []
+    for first, stop in pairwise(edges.tolist()):
+        inner = np.linspace(first, stop, min(parts, stop - first) + 1).round().astype(int)
+        found += [range(*pair) for pair in pairwise(inner.tolist())]
+    return found
+
+
+def join_blocks(parts: Sequence[np.ndarray], dtype: np.dtype[Any]) -> np.ndarray:
+    """Join dense rows to an array whose columns lie together."""
+    width = parts[0].shape[1]
+    joined = np.empty((width, sum(len(part) for part in parts)), dtype=dtype)
+    start = 0
+    for part in parts:
+        joined[:, start : start + len(part)] = part.T
+        start += len(part)
+    return joined.T
+
+
+def check_weight(weight: np.ndarray, place: str) -> None:
+    """Raise unless all weights of rows are finite and at least 0."""
+    bad = np.flatnonzero(~((weight >= 0) & np.isfinite(weight)))
+    if len(bad):
+        raise TableError(
+            f"Weight {bad[0]} is {weight[bad[0]]} ({place}). Weights are finite and at least 0."
+        )
 
 
 def _cut(X: Any, rows: slice, columns: np.ndarray | slice) -> Any:

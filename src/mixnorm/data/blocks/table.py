@@ -24,6 +24,8 @@ from mixnorm.data.blocks.sums import Combine, Subtree, TreeSum, add
 _BLOCK_ROWS, _BLOCK_BYTES = 1 << 16, 1 << 26
 # Share of the memory for rows that are kept; the rest is for blocks at work, samples and results.
 _SHARE_KEPT = 0.5
+# Share of the memory for rows that travel to a worker with a task.
+_SHARE_SENT = 0.125
 
 
 class RowRecipe(Protocol):
@@ -373,7 +375,17 @@ class BlockTable:
         most = _TASKS_PER_WORKER * n_workers
         step = max(1, -(-len(ranges) // most))
         parts = [ranges[place : place + step] for place in range(0, len(ranges), step)]
-        return [range(part[0].start, part[-1].stop) for part in parts]
+        joined = [range(part[0].start, part[-1].stop) for part in parts]
+        if not (executor.remote and self.source.sends_rows):
+            return joined
+        # All rows of a task are in the memory of its worker at once.
+        width = max(1, self.source.n_features * self.dtype.itemsize)
+        most = max(1, int(_SHARE_SENT * self.memory) // (width * self.block_rows))
+        return [
+            range(start, min(start + most, part.stop))
+            for part in joined
+            for start in range(part.start, part.stop, most)
+        ]
 
     def forget(self) -> None:
         """Drop all rows that are kept for later sums."""
