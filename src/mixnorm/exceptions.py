@@ -7,7 +7,8 @@
     ├── DatasetNotFoundError   (also a LookupError)
     ├── DatasetFormatError     (also a ValueError)
     ├── ModelFileError         (also a ValueError)
-    └── TableError             (also a ValueError)
+    ├── TableError             (also a ValueError)
+    └── WorkerError            (also a RuntimeError)
 
     MixnormWarning
     ├── CoarseKernelWarning    (also a UserWarning)
@@ -41,6 +42,7 @@ __all__ = [
     "NotConvergedWarning",
     "SortedRowsWarning",
     "TableError",
+    "WorkerError",
 ]
 
 
@@ -66,6 +68,10 @@ class ModelFileError(MixnormError, ValueError):
 
 class TableError(MixnormError, ValueError):
     """A table cannot be read, or lacks columns or values that are needed."""
+
+
+class WorkerError(MixnormError, RuntimeError):
+    """A Dask cluster cannot be used, or its workers die or hang again and again."""
 
 
 class MixnormWarning(Warning):

@@ -1,5 +1,6 @@
 from mixnorm.data.base import ColumnSet as ColumnSet
 from mixnorm.data.base import ColumnStatistics as ColumnStatistics
+from mixnorm.data.blocks.cluster import ClusterExecutor as ClusterExecutor
 from mixnorm.data.blocks.make import find_table as find_table
 from mixnorm.data.blocks.make import from_arrays as from_arrays
 from mixnorm.data.blocks.parquet import ParquetSource as ParquetSource

@@ -15,10 +15,13 @@ from mixnorm._threads import one_thread
 class Executor(Protocol):
     """What a table asks of an executor."""
 
-    #: Number of tasks that run at the same time.
-    n_workers: int
     #: Whether tasks run in other processes, so that sources travel.
     remote: bool
+
+    @property
+    def n_workers(self) -> int:
+        """Number of tasks that run at the same time."""
+        ...
 
     def run(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
         """Yield the results of ``work`` for all tasks, in their order."""
@@ -77,7 +80,7 @@ def count_processors() -> int:
 
 
 def as_executor(executor: Any) -> Executor:
-    """Return the executor for a number of threads, a Dask client, or None.
+    """Return the executor for a number of threads, a Dask client, the address of one, or None.
 
     None takes the Dask client that is active, if there is one, and else a thread per processor.
     """
@@ -93,11 +96,18 @@ def as_executor(executor: Any) -> Executor:
     if hasattr(executor, "run") and hasattr(executor, "remote"):
         found: Executor = executor
         return found
-    from mixnorm.data.blocks.cluster import ClusterExecutor, is_client
+    from mixnorm.data.blocks.cluster import connect, find_executor, is_client
 
+    if isinstance(executor, str):
+        if "://" not in executor:
+            raise ValueError(
+                f"executor={executor!r} is not the address of a Dask scheduler, such as "
+                "'tcp://127.0.0.1:8786'."
+            )
+        executor = connect(executor)
     if is_client(executor):
-        return ClusterExecutor(executor)
+        return find_executor(executor)
     raise TypeError(
-        f"executor={executor!r} must be a number of threads, a dask.distributed.Client or None, "
-        f"got {type(executor).__name__}."
+        f"executor={executor!r} must be a number of threads, a dask.distributed.Client, the "
+        f"address of a Dask scheduler or None, got {type(executor).__name__}."
     )

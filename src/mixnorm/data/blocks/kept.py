@@ -61,7 +61,8 @@ class Kept:
         """Return the path of the file of a block."""
         with self._lock:
             if self._place is None:
-                self._place = Path(tempfile.mkdtemp(prefix="mixnorm-rows-", dir=self._given))
+                folder = self._given or _FOLDER.get("folder")
+                self._place = Path(tempfile.mkdtemp(prefix="mixnorm-rows-", dir=folder))
             return self._place / f"{number}.rows"
 
     @property
@@ -201,7 +202,13 @@ class Workspace:
 
 
 _ALL: dict[str, Kept] = {}
+_FOLDER: dict[str, str] = {}
 _LOCK = threading.Lock()
+
+
+def use_folder(folder: str) -> None:
+    """Put the files of this process in a folder, where users do not name another."""
+    _FOLDER["folder"] = folder
 
 
 def find_kept(token: str, limit: int, folder: str | None) -> Kept:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import is_numpy, is_sparse
-from mixnorm.data.blocks.sources import ArraySource, Source
+from mixnorm.data.blocks.collections import DaskSource, is_collection
+from mixnorm.data.blocks.sources import ArraySource, Source, check_weight
 from mixnorm.data.blocks.table import BlockTable
 
 
@@ -17,7 +18,8 @@ def from_arrays(X: Any, y: Any = None, sample_weight: Any = None, **options: Any
     Parameters
     ----------
     X : ndarray, memory map, sparse matrix or Dask collection of shape (n_samples, n_features)
-        The columns: numbers.
+        The columns: numbers. Of Dask, arrays and data frames; they are computed by partitions, and
+        again for each sum that reads them, so that ``persist`` saves time where memory allows it.
     y : array of shape (n_samples,) or (n_samples, n_outputs), optional
         Targets or labels.
     sample_weight : array of shape (n_samples,), optional
@@ -43,8 +45,10 @@ def from_arrays(X: Any, y: Any = None, sample_weight: Any = None, **options: Any
 def find_table(X: Any, y: Any = None, sample_weight: Any = None) -> BlockTable | None:
     """Return what an estimator is given as a table of blocks; None if it is plain arrays.
 
-    A table has its own targets and weights.
+    Dask arrays and data frames become one. A table has its own targets and weights.
     """
+    if is_collection(X):
+        return from_arrays(X, y, sample_weight)
     if not isinstance(X, BlockTable):
         return None
     for name, each in (("y", y), ("sample_weight", sample_weight)):
@@ -57,6 +61,12 @@ def find_table(X: Any, y: Any = None, sample_weight: Any = None) -> BlockTable |
 
 
 def _as_source(X: Any, y: Any, weight: Any) -> Source:
+    if is_collection(X):
+        others = [
+            each if each is None or is_collection(each) else np.asarray(each)
+            for each in (y, weight)
+        ]
+        return DaskSource(X, *others)
     if is_sparse(X):
         X = X.tocsr()
     elif not is_numpy(X):
@@ -67,4 +77,6 @@ def _as_source(X: Any, y: Any, weight: Any) -> Source:
             raise ValueError(
                 f"{name} has {len(each)} rows, but X has {X.shape[0]}; give one value per row."
             )
+    if weight is not None:
+        check_weight(weight, "sample_weight")
     return ArraySource(X, y, weight)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -18,7 +18,7 @@ from mixnorm.data.blocks.parquet_files import (
     is_text,
     read_footer,
 )
-from mixnorm.data.blocks.sources import Meter, Request, RowBlock, Source
+from mixnorm.data.blocks.sources import Meter, Request, RowBlock, Source, split_by_starts
 from mixnorm.data.blocks.table import BlockTable
 from mixnorm.exceptions import TableError
 
@@ -204,22 +204,8 @@ class ParquetSource(Source):
         return [group for group in range(first, last) if counts[group]]
 
     def ranges(self, blocks: Sequence[slice], n_workers: int = 1) -> list[range]:
-        """Return ranges of blocks whose first rows lie in the same row group.
-
-        So no row group is decoded twice, but for rows that a block before it takes. Where there are
-        fewer row groups than workers, several workers read each.
-        """
-        starts = np.array([block.start for block in blocks], dtype=np.int64)
-        groups = np.searchsorted(self._starts, starts, side="right")
-        edges = np.flatnonzero(np.diff(groups, prepend=-1, append=-1))
-        parts = -(-n_workers // max(1, len(edges) - 1))
-        found = []
-        for first, stop in pairwise(edges.tolist()):
-            inner = np.linspace(first, stop, min(parts, stop - first) + 1).round().astype(int)
-            found += [
-                range(*pair) for pair in zip(inner.tolist(), inner[1:].tolist(), strict=False)
-            ]
-        return found
+        """Return ranges of blocks whose first rows lie in the same row group."""
+        return split_by_starts(self._starts, blocks, n_workers)
 
     def part(self, rows: slice) -> Source:
         """Return a source with the files that hold these rows."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from mmap import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mixnorm._array import is_sparse
+from mixnorm.exceptions import TableError
 
 #: Which columns to read: their numbers, all, or none.
 ColumnChoice = np.ndarray | slice | None
@@ -38,6 +42,14 @@ class Request:
         return self.columns is None and not self.target and not self.weight
 
 
+class RowsNeeded(Exception):
+    """A worker has the task, but not the rows, and needs some."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self.request = request
+
+
 @dataclass
 class Meter:
     """What a task has read from files."""
@@ -58,6 +70,8 @@ class Source:
     names: tuple[str, ...] | None = None
     has_target: bool = False
     has_weight: bool = False
+    #: Whether the rows of a task travel to its worker, all at once.
+    sends_rows: bool = False
 
     def scan(self, rows: Sequence[slice], request: Request, meter: Meter) -> Iterator[RowBlock]:
         """Yield consecutive blocks of rows; note in ``meter`` what is read from files."""
@@ -71,10 +85,21 @@ class Source:
         return [range(place, place + 1) for place in range(len(blocks))]
 
     def part(self, rows: slice) -> Source:
-        """Return a source with the same numbers of rows that holds at least these rows.
+        """Return a source with the same numbers of rows that travels to a worker with each task.
 
-        It is what travels to a worker.
+        Where rows are costly to send, it holds none, and :meth:`deliver` sends those needed.
         """
+        return self
+
+    def deliver(self, rows: slice, request: Request) -> tuple[Source, list[Any]]:
+        """Return a source with what a request asks for, and Dask objects that it needs computed.
+
+        On the worker, :meth:`receive` takes what is computed.
+        """
+        return self, []
+
+    def receive(self, values: list[Any]) -> Source:
+        """Return the source with the computed values of the objects that it was delivered with."""
         return self
 
     def describe(self, rows: slice) -> str:
@@ -94,13 +119,11 @@ class ArraySource(Source):
         Targets or labels.
     weight : ndarray, optional
         Weights of the rows.
-    first : int
-        The number of the first row.
-    n_rows : int, optional
-        The rows of the whole table, of which ``X`` may be a part.
     names : tuple of str, optional
         The names of the columns.
     """
+
+    sends_rows = True
 
     def __init__(
         self,
@@ -108,42 +131,139 @@ class ArraySource(Source):
         y: np.ndarray | None = None,
         weight: np.ndarray | None = None,
         *,
-        first: int = 0,
-        n_rows: int | None = None,
         names: tuple[str, ...] | None = None,
     ) -> None:
         self.sparse = is_sparse(X)
-        self._X, self._y, self._weight, self._first = X, y, weight, first
-        self.n_rows = X.shape[0] if n_rows is None else n_rows
+        self._X, self._y, self._weight, self.n_rows = X, y, weight, X.shape[0]
         self.n_features, self.dtype, self.names = X.shape[1], np.dtype(X.dtype), names
         self.has_target, self.has_weight = y is not None, weight is not None
 
     def scan(self, rows: Sequence[slice], request: Request, meter: Meter) -> Iterator[RowBlock]:
         """Yield consecutive blocks of rows."""
-        for each in rows:
-            here = slice(each.start - self._first, each.stop - self._first)
-            X = None if request.columns is None else self._columns(here, request.columns)
+        for here in rows:
+            X = None if request.columns is None else _cut(self._X, here, request.columns)
             y = self._y[here] if request.target and self._y is not None else None
             weight = self._weight[here] if request.weight and self._weight is not None else None
             yield RowBlock(X, y, weight)
 
-    def _columns(self, rows: slice, columns: np.ndarray | slice) -> Any:
-        if self.sparse:
-            block = self._X[rows]
-            return block if isinstance(columns, slice) else block[:, columns]
-        block = self._X[rows]
-        return np.asarray(block) if isinstance(columns, slice) else np.asarray(block[:, columns])
-
     def part(self, rows: slice) -> Source:
-        """Return a source with these rows alone; of a mapped file, with its place."""
-        here = slice(rows.start - self._first, rows.stop - self._first)
-        y, weight = (None if each is None else each[here] for each in (self._y, self._weight))
-        if isinstance(self._X, np.memmap) and self._X.filename is not None:
-            X: Any = MappedRows.of(self._X, here)
-        else:
-            X = self._X[here]
-        names = self.names
-        return ArraySource(X, y, weight, first=rows.start, n_rows=self.n_rows, names=names)
+        """Return a source without rows; a worker gets those that it asks for."""
+        return AbsentRows(self)
+
+    def deliver(self, rows: slice, request: Request) -> tuple[Source, list[Any]]:
+        """Return a source with what is asked for: copies, or the place of a mapped file."""
+        X, columns, given = None, request.columns, request
+        if columns is not None:
+            X = MappedRows.of(self._X, rows) if isinstance(self._X, np.memmap) else None
+            if X is None:
+                columns = columns if isinstance(columns, slice) else np.unique(columns)
+                X = _cut(self._X, rows, columns)
+            else:
+                columns = ALL_COLUMNS
+            given = replace(request, columns=columns)
+        y = self._y[rows] if request.target and self._y is not None else None
+        weight = self._weight[rows] if request.weight and self._weight is not None else None
+        return SentRows(self, rows.start, given, RowBlock(X, y, weight)), []
+
+
+class AbsentRows(Source):
+    """What a worker gets of a source whose rows are sent when they are needed."""
+
+    def __init__(self, source: Source) -> None:
+        self.n_rows, self.n_features = source.n_rows, source.n_features
+        self.dtype, self.sparse = source.dtype, source.sparse
+        self.has_target, self.has_weight = source.has_target, source.has_weight
+
+    def scan(self, rows: Sequence[slice], request: Request, meter: Meter) -> Iterator[RowBlock]:
+        """Ask for the rows."""
+        raise RowsNeeded(request)
+
+
+class SentRows(AbsentRows):
+    """Rows that a worker has asked for.
+
+    Parameters
+    ----------
+    source : Source
+        Where they are from.
+    first : int
+        The number of the first row.
+    given : Request
+        What was asked for.
+    found : RowBlock
+        The rows.
+    """
+
+    def __init__(self, source: Source, first: int, given: Request, found: RowBlock) -> None:
+        super().__init__(source)
+        self._first, self._given, self._rows = first, given, found
+
+    def scan(self, rows: Sequence[slice], request: Request, meter: Meter) -> Iterator[RowBlock]:
+        """Yield consecutive blocks of rows; ask again where more is wanted than was sent."""
+        columns = self._places(request)
+        for each in rows:
+            here = slice(each.start - self._first, each.stop - self._first)
+            X, y, weight = self._rows
+            X = None if columns is None else _cut(X, here, columns)
+            y = y[here] if request.target and y is not None else None
+            yield RowBlock(X, y, weight[here] if request.weight and weight is not None else None)
+
+    def _places(self, request: Request) -> ColumnChoice:
+        """Return where the columns of a request are among those sent."""
+        given, wanted = self._given.columns, request.columns
+        if self._given.target >= request.target and self._given.weight >= request.weight:
+            if wanted is None or isinstance(given, slice):
+                return wanted
+            if isinstance(given, np.ndarray) and isinstance(wanted, np.ndarray):
+                places = np.searchsorted(given, wanted)  # they were sent in order
+                if len(given) and np.array_equal(given.take(places, mode="clip"), wanted):
+                    return places
+        raise RowsNeeded(request)
+
+
+def split_by_starts(starts: np.ndarray, blocks: Sequence[slice], n_workers: int) -> list[range]:
+    """Return ranges of blocks whose first rows lie in the same stretch between two starts.
+
+    So no stretch is read by two tasks, but for rows that a block before it takes. Where there are
+    fewer stretches than workers, several workers read each.
+    """
+    firsts = np.array([block.start for block in blocks], dtype=np.int64)
+    groups = np.searchsorted(starts, firsts, side="right")
+    edges = np.flatnonzero(np.diff(groups, prepend=-1, append=-1))
+    parts = -(-n_workers // max(1, len(edges) - 1))
+    found = []
+    for first, stop in pairwise(edges.tolist()):
+        inner = np.linspace(first, stop, min(parts, stop - first) + 1).round().astype(int)
+        found += [range(*pair) for pair in pairwise(inner.tolist())]
+    return found
+
+
+def join_blocks(parts: Sequence[np.ndarray], dtype: np.dtype[Any]) -> np.ndarray:
+    """Join dense rows to an array whose columns lie together."""
+    width = parts[0].shape[1]
+    joined = np.empty((width, sum(len(part) for part in parts)), dtype=dtype)
+    start = 0
+    for part in parts:
+        joined[:, start : start + len(part)] = part.T
+        start += len(part)
+    return joined.T
+
+
+def check_weight(weight: np.ndarray, place: str) -> None:
+    """Raise unless all weights of rows are finite and at least 0."""
+    bad = np.flatnonzero(~((weight >= 0) & np.isfinite(weight)))
+    if len(bad):
+        raise TableError(
+            f"Weight {bad[0]} is {weight[bad[0]]} ({place}). Weights are finite and at least 0."
+        )
+
+
+def _cut(X: Any, rows: slice, columns: np.ndarray | slice) -> Any:
+    """Return some rows and columns."""
+    block = X[rows]
+    if not isinstance(columns, slice):
+        block = block[:, columns]
+    return block if is_sparse(block) else np.asarray(block)
 
 
 class MappedRows:
@@ -154,13 +274,14 @@ class MappedRows:
         self.shape, self.dtype = shape, np.dtype(dtype)
 
     @classmethod
-    def of(cls, X: np.memmap, rows: slice) -> Any:
-        """Return the mapped rows, or a copy where they do not lie together in the file."""
-        if not X.flags.c_contiguous or X.base is None or isinstance(X.base, np.memmap):
-            return np.asarray(X[rows])
+    def of(cls, X: np.memmap, rows: slice) -> MappedRows | None:
+        """Return the mapped rows, or None where they do not lie together in the file."""
+        if X.filename is None or not X.flags.c_contiguous or not isinstance(X.base, mmap):
+            return None
         count = rows.stop - rows.start
         offset = X.offset + rows.start * X.strides[0]
-        return cls(str(X.filename), X.dtype.str, (count, *X.shape[1:]), offset)
+        path = os.path.abspath(X.filename)
+        return cls(path, X.dtype.str, (count, *X.shape[1:]), offset)
 
     def __getitem__(self, key: Any) -> Any:
         path, dtype, shape, offset = self._place

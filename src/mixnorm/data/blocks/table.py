@@ -24,6 +24,8 @@ from mixnorm.data.blocks.sums import Combine, Subtree, TreeSum, add
 _BLOCK_ROWS, _BLOCK_BYTES = 1 << 16, 1 << 26
 # Share of the memory for rows that are kept; the rest is for blocks at work, samples and results.
 _SHARE_KEPT = 0.5
+# Share of the memory for rows that travel to a worker with a task.
+_SHARE_SENT = 0.125
 
 
 class RowRecipe(Protocol):
@@ -99,6 +101,32 @@ class _Task:
     limit: int
     folder: str | None
     beside: tuple[np.ndarray, ...] = ()
+
+    @property
+    def rows(self) -> slice:
+        """The rows of the blocks."""
+        return slice(self.blocks[0].start, self.blocks[-1].stop)
+
+    def to_send(self) -> _Task:
+        """Return the task as it travels to a worker."""
+        return replace(self, source=self.source.part(self.rows))
+
+    def with_rows(self, request: Request) -> tuple[_Task, list[Any]]:
+        """Return the task with rows for a worker, and Dask objects to compute for it."""
+        source, inputs = self.source.deliver(self.rows, request)
+        return replace(self, source=source), inputs
+
+    def receive(self, values: list[Any]) -> _Task:
+        """Return the task with the computed values of these objects."""
+        return replace(self, source=self.source.receive(values))
+
+    def largest_request(self) -> Request:
+        """Return a request for all that the task may need, whatever a worker keeps."""
+        columns = self.columns
+        if self.recipe is not None and not isinstance(columns, slice) and len(self.recipe.keys):
+            made = np.asarray(self.recipe.columns(self.recipe.keys), dtype=np.intp)
+            columns = made if columns is None else np.concatenate([columns, made])
+        return Request(columns, bool(self.target), self.source.has_weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,13 +355,8 @@ class BlockTable:
         tasks = []
         for part in self._ranges(executor):
             rows = self._blocks[part.start : part.stop]
-            source = self.source
-            if executor.remote:
-                source = source.part(slice(rows[0].start, rows[-1].stop))
             here = tuple(each[rows[0].start : rows[-1].stop] for each in beside)
-            tasks.append(
-                replace(whole, source=source, blocks=tuple(rows), first=part.start, beside=here)
-            )
+            tasks.append(replace(whole, blocks=tuple(rows), first=part.start, beside=here))
         if self._finalizer is None:
             self._finalizer = weakref.finalize(self, executor.forget, self._token)
         done = 0
@@ -346,12 +369,23 @@ class BlockTable:
 
     def _ranges(self, executor: Executor) -> list[range]:
         """Return ranges of blocks, one per task: as the source has them, joined where many."""
-        ranges = self.source.ranges(self._blocks, executor.n_workers)
+        n_workers = executor.n_workers
+        ranges = self.source.ranges(self._blocks, n_workers)
         # A few tasks per worker: with many, a cluster would spend its time on handing them out.
-        most = _TASKS_PER_WORKER * executor.n_workers
+        most = _TASKS_PER_WORKER * n_workers
         step = max(1, -(-len(ranges) // most))
         parts = [ranges[place : place + step] for place in range(0, len(ranges), step)]
-        return [range(part[0].start, part[-1].stop) for part in parts]
+        joined = [range(part[0].start, part[-1].stop) for part in parts]
+        if not (executor.remote and self.source.sends_rows):
+            return joined
+        # All rows of a task are in the memory of its worker at once.
+        width = max(1, self.source.n_features * self.dtype.itemsize)
+        most = max(1, int(_SHARE_SENT * self.memory) // (width * self.block_rows))
+        return [
+            range(start, min(start + most, part.stop))
+            for part in joined
+            for start in range(part.start, part.stop, most)
+        ]
 
     def forget(self) -> None:
         """Drop all rows that are kept for later sums."""
