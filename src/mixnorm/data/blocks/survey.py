@@ -56,6 +56,7 @@ def survey(
     target: FindFacts | None = None,
     join_targets: JoinFacts | None = None,
     samples: tuple[np.ndarray, ...] = (),
+    weight: np.ndarray | None = None,
 ) -> Survey:
     """Return the statistics of a table, facts of its targets, and samples of its rows.
 
@@ -73,6 +74,8 @@ def survey(
         Joins the facts of two parts of the table, of which the first has the earlier rows.
     samples : tuple of arrays of int
         Numbers of rows, each array sorted and without duplicates, to gather on the way.
+    weight : array of shape (n_rows,), optional
+        Weights in place of those of the table.
 
     Returns
     -------
@@ -92,13 +95,19 @@ def survey(
     join = _Join(join_targets)
     wanted = target is not None or (len(samples) > 0 and table.source.has_target)
     try:
-        found: _Facts = table.sum(visit, columns=ALL_COLUMNS, target=wanted, combine=join)
+        found: _Facts = table.sum(
+            visit,
+            columns=ALL_COLUMNS,
+            target=wanted,
+            combine=join,
+            beside=() if weight is None else (weight,),
+        )
     except RowError as error:
         raise error.name_place(table) from None
     if found.columns is None:
         raise ValueError(
             "sample_weight is zero for every row; give some row a positive weight."
-            if table.source.has_weight
+            if table.source.has_weight or weight is not None
             else "The table has no rows; give at least one."
         )
     if not np.isfinite(found.columns.weight):
@@ -187,119 +196,12 @@ def check_row_weights(weight: np.ndarray | None, count: int) -> np.ndarray:
     return found
 
 
-# --- labels
-
-
-@dataclass(frozen=True, eq=False)
-class LabelFacts:
-    """The labels of some rows.
-
-    Attributes
-    ----------
-    classes : ndarray
-        The labels, sorted.
-    counts, weights : ndarray of shape (n_classes,)
-        The rows of each, and the sum of their weights.
-    """
-
-    classes: np.ndarray
-    counts: np.ndarray
-    weights: np.ndarray
-
-
-def label_facts(y: np.ndarray, weight: np.ndarray | None) -> LabelFacts:
-    """Return the labels of some rows, with their rows and weights.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> first = label_facts(np.array(["b", "a", "b"]), None)
-    >>> both = join_labels(first, label_facts(np.array(["cc"]), np.array([0.5])))
-    >>> both.classes.tolist(), both.counts.tolist(), both.weights.tolist()
-    (['a', 'b', 'cc'], [1, 2, 1], [1.0, 2.0, 0.5])
-    """
-    y = check_labels(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    counts = np.bincount(codes, minlength=len(classes))
-    weights = counts.astype(np.float64)
-    if weight is not None:
-        weights = np.bincount(codes, np.asarray(weight, np.float64), minlength=len(classes))
-    return LabelFacts(classes, counts, weights)
-
-
-def join_labels(left: LabelFacts, right: LabelFacts) -> LabelFacts:
-    """Return the labels of two parts of a table."""
-    if len(left.classes) == 0 or len(right.classes) == 0:
-        return left if len(right.classes) == 0 else right
-    if _kind(left.classes[0]) != _kind(right.classes[0]):
-        kinds = sorted({type(each.classes.tolist()[0]).__name__ for each in (left, right)})
-        raise TypeError(_MIXED.format(", ".join(kinds)))
-    classes, codes = np.unique(np.concatenate([left.classes, right.classes]), return_inverse=True)
-    counts = np.zeros(len(classes), dtype=left.counts.dtype)
-    weights, middle = np.zeros(len(classes)), len(left.classes)
-    for part, places in ((left, codes[:middle]), (right, codes[middle:])):
-        counts[places] += part.counts
-        weights[places] += part.weights
-    return LabelFacts(classes, counts, weights)
-
-
-_MIXED = (
-    "The labels of the table are of several types ({}), which cannot be sorted. Give labels of one "
-    "type, for example str(label) for each."
-)
-
-
-def check_labels(y: np.ndarray) -> np.ndarray:
-    """Return the labels of a block as one column; raise for what cannot be a label."""
-    y = np.asarray(y)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if y.ndim != 1:
-        raise ValueError(
-            f"The table has {y.shape[1]} target columns, and labels are one column; name one of "
-            "them as the target."
-        )
-    if y.dtype.kind == "f":
-        odd = ~np.isfinite(y) | (y != np.floor(y))
-        if np.any(odd):
-            row = int(np.flatnonzero(odd)[0])
-            raise RowError(
-                f"The target is {y[row]} in {{place}}, which is not a label: classes are whole "
-                "numbers, texts or booleans. Leave out rows without a label; for numbers use a "
-                "regressor.",
-                row,
-                row,
-            )
-    if y.dtype.kind == "O":
-        values = y.tolist()
-        for row, value in enumerate(values):
-            if value is None or value != value:
-                raise RowError(
-                    f"The target is {value} in {{place}}, which is not a label; leave such rows "
-                    "out.",
-                    row,
-                    row,
-                )
-        if len({_kind(value) for value in values}) > 1:
-            kinds = sorted({type(value).__name__ for value in values})
-            raise TypeError(_MIXED.format(", ".join(kinds)))
-    return y
-
-
-def _kind(value: object) -> Any:
-    """Return a kind within which labels can be sorted: text, number, or their type."""
-    for kind in (str, (int, float, np.number, np.bool_)):
-        if isinstance(value, kind):
-            return kind
-    return type(value)
-
-
 # --- the pass
 
 
 @dataclass(frozen=True, eq=False)
-class _Columns:
-    """Statistics of columns over rows with a total weight."""
+class Moments:
+    """Statistics of columns over rows with a total weight, in float64."""
 
     weight: float
     low: np.ndarray
@@ -307,7 +209,26 @@ class _Columns:
     mean: np.ndarray
     deviation: np.ndarray
 
-    def join(self, other: _Columns) -> _Columns:
+    @classmethod
+    def of(cls, X: Any, weight: np.ndarray, dtype: np.dtype[Any]) -> Moments | None:
+        """Return the statistics of some rows; None if no row has a positive weight."""
+        largest = float(np.max(weight, initial=0.0))
+        if not largest > 0.0:
+            return None
+        # In units of the largest, no weight overflows in single precision.
+        inside = (weight / largest).astype(dtype)
+        found = as_matrix(X, dtype).statistics(inside)
+        low, high, mean, deviation = (
+            np.asarray(each, dtype=np.float64)
+            for each in (found.low, found.high, found.mean, found.deviation)
+        )
+        with np.errstate(over="ignore"):  # checked for the whole table
+            total = float(np.sum(weight))
+        # A constant column varies by the rounding of its mean, which is not its own.
+        mean, deviation = np.where(low == high, low, mean), np.where(low == high, 0.0, deviation)
+        return cls(total, low, high, mean, deviation)
+
+    def join(self, other: Moments) -> Moments:
         """Return the statistics of both (Chan, Golub and LeVeque)."""
         whole = self.weight + other.weight
         if not np.isfinite(whole):  # told when all is joined
@@ -320,14 +241,19 @@ class _Columns:
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         mean = np.where(low == high, low, mine * self.mean + its * other.mean)
         deviation = np.where(low == high, 0.0, np.hypot(within, apart))
-        return _Columns(whole, low, high, mean, deviation)
+        return Moments(whole, low, high, mean, deviation)
+
+
+def join_moments(left: Moments | None, right: Moments | None) -> Moments | None:
+    """Return the statistics of two parts of a table, None where no row counts."""
+    return left.join(right) if left is not None and right is not None else left or right
 
 
 @dataclass(frozen=True, eq=False)
 class _Facts:
     """What a part of the table has."""
 
-    columns: _Columns | None
+    columns: Moments | None
     n_used: int
     target: Any
     samples: tuple[tuple[Any, ...], ...]
@@ -340,9 +266,7 @@ class _Join:
     targets: JoinFacts | None
 
     def __call__(self, left: _Facts, right: _Facts) -> _Facts:
-        columns = left.columns or right.columns
-        if left.columns is not None and right.columns is not None:
-            columns = left.columns.join(right.columns)
+        columns = join_moments(left.columns, right.columns)
         target = None if self.targets is None else self.targets(left.target, right.target)
         pairs = zip(left.samples, right.samples, strict=True)
         samples = tuple(join_rows(tuple(one), tuple(other)) for one, other in pairs)
@@ -361,30 +285,14 @@ class _Visit:
     def __call__(self, block: Block) -> _Facts:
         try:
             check_finite(block.X, self.dtype, self.names)
-            weight = check_row_weights(block.weight, block.size)
-            target = None if self.target is None else self.target(block.y, block.weight)
+            given = block.beside[0] if block.beside else block.weight
+            weight = check_row_weights(given, block.size)
+            target = None if self.target is None else self.target(block.y, given)
         except RowError as error:
             raise error.shift(block.rows.start) from None
         samples = tuple(_take(block, rows) for rows in self.samples)
         n_used = int(np.count_nonzero(weight > 0.0))
-        return _Facts(self._columns(block.X, weight), n_used, target, samples)
-
-    def _columns(self, X: Any, weight: np.ndarray) -> _Columns | None:
-        largest = float(np.max(weight, initial=0.0))
-        if not largest > 0.0:
-            return None
-        # In units of the largest, no weight overflows in single precision.
-        inside = (weight / largest).astype(self.dtype)
-        found = as_matrix(X, self.dtype).statistics(inside)
-        low, high, mean, deviation = (
-            np.asarray(each, dtype=np.float64)
-            for each in (found.low, found.high, found.mean, found.deviation)
-        )
-        with np.errstate(over="ignore"):  # checked for the whole table
-            total = float(np.sum(weight))
-        # A constant column varies by the rounding of its mean, which is not its own.
-        mean, deviation = np.where(low == high, low, mean), np.where(low == high, 0.0, deviation)
-        return _Columns(total, low, high, mean, deviation)
+        return _Facts(Moments.of(block.X, weight, self.dtype), n_used, target, samples)
 
 
 def _take(block: Block, rows: np.ndarray) -> tuple[Any, ...]:

@@ -1,0 +1,191 @@
+"""Facts about the targets of a table: labels, or numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixnorm.data.blocks.survey import Moments, RowError, check_row_weights, join_moments
+
+# --- labels
+
+
+@dataclass(frozen=True, eq=False)
+class LabelFacts:
+    """The labels of some rows.
+
+    Attributes
+    ----------
+    classes : ndarray
+        The labels, sorted.
+    counts, weights : ndarray of shape (n_classes,)
+        The rows of each, and the sum of their weights.
+    """
+
+    classes: np.ndarray
+    counts: np.ndarray
+    weights: np.ndarray
+
+
+def label_facts(y: np.ndarray, weight: np.ndarray | None) -> LabelFacts:
+    """Return the labels of some rows, with their rows and weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> first = label_facts(np.array(["b", "a", "b"]), None)
+    >>> both = join_labels(first, label_facts(np.array(["cc"]), np.array([0.5])))
+    >>> both.classes.tolist(), both.counts.tolist(), both.weights.tolist()
+    (['a', 'b', 'cc'], [1, 2, 1], [1.0, 2.0, 0.5])
+    """
+    y = check_labels(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    counts = np.bincount(codes, minlength=len(classes))
+    weights = counts.astype(np.float64)
+    if weight is not None:
+        weights = np.bincount(codes, np.asarray(weight, np.float64), minlength=len(classes))
+    return LabelFacts(classes, counts, weights)
+
+
+def join_labels(left: LabelFacts, right: LabelFacts) -> LabelFacts:
+    """Return the labels of two parts of a table."""
+    if len(left.classes) == 0 or len(right.classes) == 0:
+        return left if len(right.classes) == 0 else right
+    if _kind(left.classes[0]) != _kind(right.classes[0]):
+        kinds = sorted({type(each.classes.tolist()[0]).__name__ for each in (left, right)})
+        raise TypeError(_MIXED.format(", ".join(kinds)))
+    classes, codes = np.unique(np.concatenate([left.classes, right.classes]), return_inverse=True)
+    counts = np.zeros(len(classes), dtype=left.counts.dtype)
+    weights, middle = np.zeros(len(classes)), len(left.classes)
+    for part, places in ((left, codes[:middle]), (right, codes[middle:])):
+        counts[places] += part.counts
+        weights[places] += part.weights
+    return LabelFacts(classes, counts, weights)
+
+
+_MIXED = (
+    "The labels of the table are of several types ({}), which cannot be sorted. Give labels of one "
+    "type, for example str(label) for each."
+)
+
+
+def check_labels(y: np.ndarray) -> np.ndarray:
+    """Return the labels of a block as one column; raise for what cannot be a label."""
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise ValueError(
+            f"The table has {y.shape[1]} target columns, and labels are one column; name one of "
+            "them as the target."
+        )
+    if y.dtype.kind == "f":
+        odd = ~np.isfinite(y) | (y != np.floor(y))
+        if np.any(odd):
+            row = int(np.flatnonzero(odd)[0])
+            raise RowError(
+                f"The target is {y[row]} in {{place}}, which is not a label: classes are whole "
+                "numbers, texts or booleans. Leave out rows without a label; for numbers use a "
+                "regressor.",
+                row,
+                row,
+            )
+    if y.dtype.kind == "O":
+        values = y.tolist()
+        for row, value in enumerate(values):
+            if value is None or value != value:
+                raise RowError(
+                    f"The target is {value} in {{place}}, which is not a label; leave such rows "
+                    "out.",
+                    row,
+                    row,
+                )
+        if len({_kind(value) for value in values}) > 1:
+            kinds = sorted({type(value).__name__ for value in values})
+            raise TypeError(_MIXED.format(", ".join(kinds)))
+    return y
+
+
+def _kind(value: object) -> Any:
+    """Return a kind within which labels can be sorted: text, number, or their type."""
+    for kind in (str, (int, float, np.number, np.bool_)):
+        if isinstance(value, kind):
+            return kind
+    return type(value)
+
+
+# --- numbers
+
+
+@dataclass(frozen=True, eq=False)
+class NumberFacts:
+    """Facts about targets that are numbers.
+
+    Attributes
+    ----------
+    single : bool
+        Whether they are one column, and not a table with one.
+    moments : Moments or None
+        Statistics of the outputs over rows of positive weight, without rows that lack a target.
+    missing : int
+        Number of targets that are NaN.
+    """
+
+    single: bool
+    moments: Moments | None
+    missing: int
+
+
+def number_facts(
+    y: np.ndarray, weight: np.ndarray | None, *, allow_missing: bool = False
+) -> NumberFacts:
+    """Return facts about the targets of some rows; raise for those that are not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = number_facts(np.array([1.0, 3.0]), None)
+    >>> found.single, found.moments.mean.tolist(), found.moments.deviation.tolist()
+    (True, [2.0], [1.0])
+    """
+    given = check_row_weights(weight, len(y))
+    Y = as_targets(y)
+    bad = np.isinf(Y) if allow_missing else ~np.isfinite(Y)
+    if np.any(bad):
+        row, output = (int(each) for each in np.argwhere(bad)[0])
+        raise RowError(
+            f"The target is {Y[row, output]} in {{place}}; targets must be finite numbers: leave "
+            "out such rows.",
+            row,
+            row,
+        )
+    lacks = np.isnan(Y)
+    if np.any(lacks):
+        used = ~np.any(lacks, axis=1)
+        Y, given = Y[used], given[used]
+    return NumberFacts(
+        np.ndim(y) == 1, Moments.of(Y, given, np.dtype(np.float64)), int(np.sum(lacks))
+    )
+
+
+def join_numbers(left: NumberFacts, right: NumberFacts) -> NumberFacts:
+    """Return the facts of two parts of a table."""
+    moments = join_moments(left.moments, right.moments)
+    return NumberFacts(left.single, moments, left.missing + right.missing)
+
+
+def as_targets(y: np.ndarray) -> np.ndarray:
+    """Return the targets of a block in float64, ``(n_samples, n_outputs)``."""
+    y = np.asarray(y)
+    if y.dtype.kind == "c":
+        raise ValueError("Complex data not supported: the targets of the table.")
+    try:
+        Y = y.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"The targets of the table, such as {y.ravel()[0]!r}, are not numbers; regression "
+            "needs numeric targets."
+        ) from None
+    return Y[:, None] if Y.ndim == 1 else Y
