@@ -27,6 +27,10 @@ from mixnorm.data.blocks.targets import LabelFacts as LabelFacts
 from mixnorm.data.blocks.targets import NumberFacts as NumberFacts
 from mixnorm.data.blocks.targets import as_targets as as_targets
 from mixnorm.data.blocks.targets import check_labels as check_labels
+from mixnorm.data.blocks.targets import gather_labels as gather_labels
+from mixnorm.data.blocks.targets import gather_numbers as gather_numbers
+from mixnorm.data.blocks.targets import gather_targets as gather_targets
+from mixnorm.data.blocks.targets import gather_weights as gather_weights
 from mixnorm.data.blocks.targets import join_labels as join_labels
 from mixnorm.data.blocks.targets import join_numbers as join_numbers
 from mixnorm.data.blocks.targets import label_facts as label_facts

@@ -15,7 +15,7 @@ import numpy as np
 from mixnorm._array import is_sparse
 from mixnorm._chunks import blocks as split_rows
 from mixnorm.data.blocks.sources import ALL_COLUMNS
-from mixnorm.data.blocks.survey import RowError, Survey, check_row_weights
+from mixnorm.data.blocks.survey import Survey, check_row_weights
 from mixnorm.data.blocks.table import Block, BlockTable
 from mixnorm.data.blocks.targets import as_targets
 
@@ -108,10 +108,7 @@ def compress(
     scale = np.where(varies & (scale > 4.0 * np.finfo(np.float64).tiny), scale, 0.0)
     function = _Moments(centre, scale, width)
     beside = () if weight is None else (weight,)
-    try:
-        total, first, second = table.sum(function, columns=ALL_COLUMNS, target=True, beside=beside)
-    except RowError as error:
-        raise error.name_place(table) from None
+    total, first, second = table.sum(function, columns=ALL_COLUMNS, target=True, beside=beside)
     second /= total
     if centred:
         # The means of a survey are as exact as its dtype; what they are off by is known now.
