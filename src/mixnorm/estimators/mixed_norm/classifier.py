@@ -120,7 +120,7 @@ class NormClassifier(ClassifierFace, OneDesign):
 
     def _check_classes(self, classes: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
         """Raise unless two classes have weight, and a warm start has the same ones."""
-        present = classes[np.bincount(labels, weight > 0.0) > 0]
+        present = classes[np.bincount(labels, weight > 0.0, minlength=len(classes)) > 0]
         if len(present) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes, but y holds only one "
