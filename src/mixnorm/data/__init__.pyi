@@ -1,8 +1,13 @@
+from mixnorm.data.base import BaseMatrix as BaseMatrix
 from mixnorm.data.base import ColumnSet as ColumnSet
 from mixnorm.data.base import ColumnStatistics as ColumnStatistics
 from mixnorm.data.blocks.cluster import ClusterExecutor as ClusterExecutor
+from mixnorm.data.blocks.compress import LARGEST_WIDTH as LARGEST_WIDTH
+from mixnorm.data.blocks.compress import Compressed as Compressed
+from mixnorm.data.blocks.compress import compress as compress
 from mixnorm.data.blocks.make import find_table as find_table
 from mixnorm.data.blocks.make import from_arrays as from_arrays
+from mixnorm.data.blocks.matrix import BlockMatrix as BlockMatrix
 from mixnorm.data.blocks.parquet import ParquetSource as ParquetSource
 from mixnorm.data.blocks.parquet import read_parquet as read_parquet
 from mixnorm.data.blocks.sources import ALL_COLUMNS as ALL_COLUMNS
@@ -25,6 +30,10 @@ from mixnorm.data.blocks.targets import LabelFacts as LabelFacts
 from mixnorm.data.blocks.targets import NumberFacts as NumberFacts
 from mixnorm.data.blocks.targets import as_targets as as_targets
 from mixnorm.data.blocks.targets import check_labels as check_labels
+from mixnorm.data.blocks.targets import gather_labels as gather_labels
+from mixnorm.data.blocks.targets import gather_numbers as gather_numbers
+from mixnorm.data.blocks.targets import gather_targets as gather_targets
+from mixnorm.data.blocks.targets import gather_weights as gather_weights
 from mixnorm.data.blocks.targets import join_labels as join_labels
 from mixnorm.data.blocks.targets import join_numbers as join_numbers
 from mixnorm.data.blocks.targets import label_facts as label_facts

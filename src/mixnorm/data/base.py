@@ -88,6 +88,10 @@ class BaseMatrix:
         """Return some columns, laid out for many products."""
         raise NotImplementedError
 
+    def gradient(self, residual: Any) -> Any:
+        """Return ``Xᵀ residual``, of shape ``(n_features, n_outputs)``."""
+        raise NotImplementedError
+
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return ``X weights``, output by output, for entries in the working dtype.
 

@@ -6,7 +6,8 @@ checked on the way: an error names the file or the row, and the column.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -100,7 +101,7 @@ def survey(
     visit = _Visit(np.dtype(dtype), target, rows, table.names, weigh)
     join = _Join(join_targets)
     wanted = target is not None or (len(samples) > 0 and table.source.has_target)
-    try:
+    with placed_errors(table):
         found: _Facts = table.sum(
             visit,
             columns=ALL_COLUMNS,
@@ -108,8 +109,6 @@ def survey(
             combine=join,
             beside=() if weight is None else (weight,),
         )
-    except RowError as error:
-        raise error.name_place(table) from None
     if found.columns is None:
         raise ValueError(
             "sample_weight is zero for every row; give some row a positive weight."
@@ -147,6 +146,24 @@ class RowError(ValueError):
         """Return the error that names the place in the table."""
         place = table.source.describe(slice(self.first, self.last + 1))
         return ValueError(self.message.replace("{place}", place))
+
+
+@contextmanager
+def placed_errors(table: BlockTable) -> Iterator[None]:
+    """Name the place in the table in errors of rows."""
+    try:
+        yield
+    except RowError as error:
+        raise error.name_place(table) from None
+
+
+@contextmanager
+def shifted_errors(block: Block) -> Iterator[None]:
+    """Count the rows of errors from the first row of the table, not of the block."""
+    try:
+        yield
+    except RowError as error:
+        raise error.shift(block.rows.start) from None
 
 
 def check_finite(X: Any, dtype: Any, names: tuple[str, ...] | None = None) -> None:
@@ -290,14 +307,12 @@ class _Visit:
     weigh: WeighRows | None = None
 
     def __call__(self, block: Block) -> _Facts:
-        try:
+        with shifted_errors(block):
             check_finite(block.X, self.dtype, self.names)
             given = block.beside[0] if block.beside else block.weight
             weight = check_row_weights(given, block.size)
             target = None if self.target is None else self.target(block.y, given)
             weight = weight if self.weigh is None else self.weigh(block.y, weight)
-        except RowError as error:
-            raise error.shift(block.rows.start) from None
         samples = tuple(_take(block, rows) for rows in self.samples)
         n_used = int(np.count_nonzero(weight > 0.0))
         return _Facts(Moments.of(block.X, weight, self.dtype), n_used, target, samples)

@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.data.blocks.survey import Moments, RowError, check_row_weights, join_moments
+from mixnorm.data.blocks.survey import (
+    Moments,
+    RowError,
+    check_row_weights,
+    join_moments,
+    placed_errors,
+    shifted_errors,
+)
+from mixnorm.data.blocks.table import Block, BlockTable
 
 # --- labels
 
@@ -131,11 +139,14 @@ class NumberFacts:
         Statistics of the outputs over rows of positive weight, without rows that lack a target.
     missing : int
         Number of targets that are NaN.
+    n_outputs : int
+        Number of columns of the targets.
     """
 
     single: bool
     moments: Moments | None
     missing: int
+    n_outputs: int
 
 
 def number_facts(
@@ -165,15 +176,14 @@ def number_facts(
     if np.any(lacks):
         used = ~np.any(lacks, axis=1)
         Y, given = Y[used], given[used]
-    return NumberFacts(
-        np.ndim(y) == 1, Moments.of(Y, given, np.dtype(np.float64)), int(np.sum(lacks))
-    )
+    moments = Moments.of(Y, given, np.dtype(np.float64))
+    return NumberFacts(np.ndim(y) == 1, moments, int(np.sum(lacks)), Y.shape[1])
 
 
 def join_numbers(left: NumberFacts, right: NumberFacts) -> NumberFacts:
     """Return the facts of two parts of a table."""
     moments = join_moments(left.moments, right.moments)
-    return NumberFacts(left.single, moments, left.missing + right.missing)
+    return NumberFacts(left.single, moments, left.missing + right.missing, left.n_outputs)
 
 
 def as_targets(y: np.ndarray) -> np.ndarray:
@@ -189,3 +199,88 @@ def as_targets(y: np.ndarray) -> np.ndarray:
             "needs numeric targets."
         ) from None
     return Y[:, None] if Y.ndim == 1 else Y
+
+
+# --- arrays by row, in memory
+
+
+def gather_labels(table: BlockTable) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labels of a table, sorted, and the place of each row's label among them.
+
+    It reads the targets twice, and never holds the labels of all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixnorm.data import from_arrays
+    >>> classes, codes = gather_labels(from_arrays(np.ones((3, 1)), np.array(["b", "a", "b"])))
+    >>> classes.tolist(), codes.tolist()
+    (['a', 'b'], [1, 0, 1])
+    """
+    with placed_errors(table):
+        classes = table.sum(_FindLabels(), target=True, combine=join_labels).classes
+        codes = np.empty(len(table), dtype=np.intp)
+        for rows, part in table.scan(_Encode(classes), target=True):
+            codes[rows] = part
+    return classes, codes
+
+
+def gather_numbers(table: BlockTable) -> np.ndarray:
+    """Return the targets of a table in float64; raise for those that are not finite."""
+    found: Any = None
+    with placed_errors(table):
+        for rows, part in table.scan(_ReadNumbers(), target=True):
+            if found is None:
+                found = np.empty((len(table), *part.shape[1:]))
+            found[rows] = part
+    return np.asarray(found)
+
+
+def gather_targets(table: BlockTable) -> np.ndarray:
+    """Return the targets of a table as they are."""
+    parts = [part for _, part in table.scan(_read_target, target=True)]
+    return np.concatenate(parts)
+
+
+def gather_weights(table: BlockTable) -> np.ndarray | None:
+    """Return the weights of the rows of a table, None where it has none."""
+    if not table.source.has_weight:
+        return None
+    found = np.empty(len(table))
+    with placed_errors(table):
+        for rows, part in table.scan(_read_weight):
+            found[rows] = part
+    return found
+
+
+@dataclass(frozen=True)
+class _FindLabels:
+    def __call__(self, block: Block) -> LabelFacts:
+        with shifted_errors(block):
+            return label_facts(block.y, None)
+
+
+@dataclass(frozen=True, eq=False)
+class _Encode:
+    classes: np.ndarray
+
+    def __call__(self, block: Block) -> np.ndarray:
+        return np.searchsorted(self.classes, check_labels(block.y)).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class _ReadNumbers:
+    def __call__(self, block: Block) -> np.ndarray:
+        with shifted_errors(block):
+            number_facts(block.y, None)
+        Y = as_targets(block.y)
+        return Y[:, 0] if np.ndim(block.y) == 1 else Y
+
+
+def _read_target(block: Block) -> np.ndarray:
+    return np.asarray(block.y)
+
+
+def _read_weight(block: Block) -> np.ndarray:
+    with shifted_errors(block):
+        return check_row_weights(block.weight, block.size)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mixnorm._array import Array
-from mixnorm.data import ColumnSet, Matrix, as_matrix
+from mixnorm.data import BaseMatrix, ColumnSet, Matrix, as_matrix
 
 
 class SharedDesign:
@@ -20,7 +20,7 @@ class SharedDesign:
 
     Parameters
     ----------
-    X : array, sparse matrix or Matrix of shape (n_samples, n_features)
+    X : array, sparse matrix or BaseMatrix of shape (n_samples, n_features)
         The data.
     n_outputs : int
         Number of outputs.
@@ -35,8 +35,8 @@ class SharedDesign:
 
     shared = True
 
-    def __init__(self, X: Array | Matrix, n_outputs: int) -> None:
-        self.matrix = X if isinstance(X, Matrix) else as_matrix(X, X.dtype)
+    def __init__(self, X: Array | BaseMatrix, n_outputs: int) -> None:
+        self.matrix: BaseMatrix = X if isinstance(X, BaseMatrix) else as_matrix(X, X.dtype)
         self.n_samples, self.n_features = self.matrix.shape
         self.n_outputs = n_outputs
         self.dtype = self.matrix.dtype

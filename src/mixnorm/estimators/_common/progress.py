@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
 from sklearn.callback import with_callbacks as with_callbacks
 
-from mixnorm._array import ArrayLike, MatrixLike
+from mixnorm._array import ArrayLike
 
 # Attributes that scikit-learn sets on an estimator during a fit and removes itself.
 _CALLBACK_STATE = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
@@ -54,8 +54,8 @@ class FitTask:
     def of_fit(
         cls,
         estimator: Any,
-        X: MatrixLike,
-        y: ArrayLike,
+        X: object,
+        y: object,
         sample_weight: ArrayLike | None,
         n_tasks: int,
     ) -> Self:

@@ -89,6 +89,23 @@ def target_frame(
     return Frame(centre, float(np.max(spread, initial=0.0)) or 1.0, degree)
 
 
+def squared_frame(low: np.ndarray, high: np.ndarray, mean: np.ndarray, *, centred: bool) -> Frame:
+    """Return the frame for the squared loss of targets with a range and a mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> squared_frame(np.array([1.0]), np.array([5.0]), np.array([3.0]), centred=True)
+    Frame(centre=array([3.]), unit=2.0, degree=2)
+    """
+    sizes = np.maximum(np.abs(low), np.abs(high))
+    check_sizes(sizes, "float64")
+    centre = mean if centred else np.zeros(len(sizes))
+    spread = np.maximum(high - centre, centre - low)
+    check_alike(spread, sizes)
+    return Frame(centre, float(np.max(spread, initial=0.0)) or 1.0, 2)
+
+
 def degree_of(loss: Loss) -> int | None:
     """Return the power with which a loss grows if score and target are scaled; None without one.
 

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from mixnorm._array import ArrayLike, MatrixLike
+from mixnorm.data import BlockMatrix, BlockTable
 from mixnorm.engines import proximal
 from mixnorm.estimators._common.linear import LinearMixin
 from mixnorm.estimators._common.messages import warn_caller
@@ -33,6 +34,7 @@ from mixnorm.estimators._common.progress import (
 )
 from mixnorm.estimators._common.selector import ColumnSelectorMixin
 from mixnorm.estimators.mixed_norm.grid import Alphas, alpha_grid, check_grid, collect, grid_size
+from mixnorm.estimators.mixed_norm.tables import convert_blocks
 from mixnorm.estimators.mixed_norm.training import Training, moderate, standardize_columns
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
 from mixnorm.losses import DualLoss, Loss
@@ -67,7 +69,8 @@ def drop_unweighted_rows(weight: np.ndarray, *arrays: Any) -> tuple[Any, ...]:
     Numbers in such rows could overflow, and their labels would make classes without weight.
     """
     kept = weight > 0.0
-    if np.all(kept):
+    # The rows of a table of blocks stay where they are.
+    if np.all(kept) or isinstance(arrays[0], BlockMatrix):
         return weight, *arrays
     return weight[kept], *(array[np.flatnonzero(kept)] for array in arrays)
 
@@ -118,30 +121,38 @@ class NormLearner(
 
     def _columns(self, X: Any, weight: np.ndarray) -> tuple[Any, dict[str, Any]]:
         """Return ``X`` in the units that the norm sees, and these units for ``Training``."""
+        if isinstance(X, BlockMatrix):
+            return convert_blocks(
+                X, weight, standardize=bool(self.standardize), centred=bool(self.fit_intercept)
+            )
         if self.standardize:
             (inside,), units = standardize_columns([X], [weight], centred=bool(self.fit_intercept))
         else:
             (inside,), units = moderate([X])
         return inside, units
 
-    def _training_of(
-        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[Training, Any]:
+    def _training_of(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Training, Any]:
         """Validate the data; return them as the engine takes them, with the model's outputs."""
         raise NotImplementedError
 
     # --- one penalty, or one ball
 
     @with_callbacks
-    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike | BlockTable,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Fit.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or BlockTable
+            Training data; or a table of row blocks, with its own targets and weights.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Class labels of any type, one per row; or the targets of a regression.
+            Class labels of any type, one per row; or the targets of a regression. None for a table
+            of row blocks.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the samples.
 
@@ -162,8 +173,8 @@ class NormLearner(
     @with_callbacks
     def path(
         self,
-        X: MatrixLike,
-        y: ArrayLike,
+        X: MatrixLike | BlockTable,
+        y: ArrayLike | None = None,
         *,
         alphas: Alphas = 50,
         alpha_ratio: float = 1e-2,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import ArrayLike, MatrixLike
+from mixnorm.data import BlockMatrix, find_table, gather_labels, gather_weights
 from mixnorm.engines.proximal import SharedDesign
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import (
@@ -31,6 +32,7 @@ from mixnorm.estimators.mixed_norm.base import (
     drop_unweighted_rows,
     working_dtypes,
 )
+from mixnorm.estimators.mixed_norm.tables import open_table
 from mixnorm.estimators.mixed_norm.training import Training
 from mixnorm.losses import JOINT, as_loss
 from mixnorm.models import ClassOutputs, gives_probabilities
@@ -51,11 +53,17 @@ class OneDesign(NormLearner):
         )
         return found
 
-    def _training_of(
-        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[Training, Any]:
+    def _training_of(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Training, Any]:
+        table = find_table(X, y, sample_weight)
+        if table is not None:
+            matrix = open_table(self, table, working_dtypes(self.tol, [self._loss()]))
+            return self._prepare_table(matrix)
         training: tuple[Training, Any] = self._prepare(*self._validate(X, y), sample_weight)
         return training
+
+    def _prepare_table(self, matrix: BlockMatrix) -> tuple[Training, Any]:
+        """Return a table of row blocks as the engine takes it, with the outputs of the model."""
+        raise NotImplementedError
 
 
 class NormClassifier(ClassifierFace, OneDesign):
@@ -84,23 +92,35 @@ class NormClassifier(ClassifierFace, OneDesign):
     def _prepare(
         self, X: Any, y: np.ndarray, sample_weight: ArrayLike | None
     ) -> tuple[Training, ClassOutputs]:
-        loss = self._loss()
         sample_weight = apply_class_weights(self.class_weight, y, sample_weight)
+        return self._prepare_labels(X, *np.unique(y, return_inverse=True), sample_weight)
+
+    def _prepare_table(self, matrix: BlockMatrix) -> tuple[Training, ClassOutputs]:
+        classes, labels = gather_labels(matrix.table)
+        weight: Any = gather_weights(matrix.table)
+        if self.class_weight is not None:
+            weight = apply_class_weights(self.class_weight, classes[labels], weight)
+        return self._prepare_labels(matrix, classes, labels, weight)
+
+    def _prepare_labels(
+        self, X: Any, classes: np.ndarray, labels: np.ndarray, sample_weight: ArrayLike | None
+    ) -> tuple[Training, ClassOutputs]:
+        """Return data as the engine takes them, from the places of labels in ``classes``."""
+        loss = self._loss()
         weight = check_weights(sample_weight, X.shape[0], X.dtype)
-        classes, labels = np.unique(y, return_inverse=True)
         # Labels are encoded before rows of no weight are dropped, so that ``classes_`` has all
         # labels.
         weight, X, labels = drop_unweighted_rows(weight, X, labels)
-        self._check_classes(classes, labels)
+        self._check_classes(classes, labels, weight)
         target = loss.encode(labels, len(classes), weight)
         X, units = self._columns(X, weight)
         training = Training(SharedDesign(X, len(classes)), loss, target, weight, **units)
         known = copy.deepcopy(loss) if gives_probabilities(loss) else None
         return training, ClassOutputs(classes, known)
 
-    def _check_classes(self, classes: np.ndarray, labels: np.ndarray) -> None:
+    def _check_classes(self, classes: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
         """Raise unless two classes have weight, and a warm start has the same ones."""
-        present = classes[np.unique(labels)]
+        present = classes[np.bincount(labels, weight > 0.0, minlength=len(classes)) > 0]
         if len(present) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes, but y holds only one "

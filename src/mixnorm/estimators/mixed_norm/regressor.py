@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import ArrayLike, MatrixLike
+from mixnorm.data import BlockMatrix, NumberFacts, gather_numbers, gather_weights
 from mixnorm.engines.proximal import SharedDesign, Solution
 from mixnorm.estimators._common.inputs import check_number_targets, check_weights
 from mixnorm.estimators._common.parameters import Loss, Switch
@@ -21,8 +22,13 @@ from mixnorm.estimators.mixed_norm.base import (
     drop_unweighted_rows,
 )
 from mixnorm.estimators.mixed_norm.classifier import OneDesign
+from mixnorm.estimators.mixed_norm.tables import (
+    compress_training,
+    is_compressible,
+    survey_numbers,
+)
 from mixnorm.estimators.mixed_norm.training import Training
-from mixnorm.losses import SCALAR, as_loss
+from mixnorm.losses import SCALAR, Squared, as_loss
 from mixnorm.models import LinearModel, NumberOutputs
 
 _REGRESSION = {name: SCALAR[name] for name in SCALAR if not SCALAR[name]().is_binary}
@@ -54,6 +60,8 @@ class NormRegressor(RegressorMixin, OneDesign):
         n_outputs, intercept = y.shape[1], bool(self.fit_intercept)
         # Targets are centred and divided by their spread, which the solution allows for in the end.
         frame = target_frame([loss] * n_outputs, y, weight, fit_intercept=intercept, dtype=X.dtype)
+        # Rows without weight, which tables of blocks keep, may hold anything.
+        y = np.where((weight > 0.0)[:, None], y, frame.centre)
         # The model is in the units of the targets.
         outputs = NumberOutputs(single, 1.0, np.zeros(n_outputs), copy.deepcopy(loss))
         loss = frame.scale_loss(loss)
@@ -62,6 +70,20 @@ class NormRegressor(RegressorMixin, OneDesign):
         target = loss.encode((y - frame.centre) / frame.unit, n_outputs, weight)
         training = Training(SharedDesign(X, n_outputs), loss, target, weight, frame, **units)
         return training, outputs
+
+    def _prepare_table(self, matrix: BlockMatrix) -> tuple[Training, NumberOutputs]:
+        table, loss = matrix.table, self._loss()
+        if type(loss) is not Squared or not is_compressible(table):
+            return self._prepare(matrix, gather_numbers(table), gather_weights(table))
+        # The squared loss needs the table no more once its moments are known.
+        found = survey_numbers(table, matrix.dtype)
+        facts: NumberFacts = found.target
+        n_outputs = facts.n_outputs
+        training = compress_training(
+            table, found, standardize=bool(self.standardize), centred=bool(self.fit_intercept)
+        )
+        kept = copy.deepcopy(loss)
+        return training, NumberOutputs(facts.single, 1.0, np.zeros(n_outputs), kept)
 
     def _model(self, found: Solution, outputs: Any) -> LinearModel:
         model = super()._model(found, outputs)

@@ -39,14 +39,21 @@ def moderate(matrices: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
     True
     """
     largest = max(_largest(X) for X in matrices)
-    info = np.finfo(matrices[0].dtype)
+    unit = power_of_two(largest, matrices[0].dtype)
+    units = {"input_unit": unit, "largest_input": largest / unit}
+    if unit == 1.0:
+        return list(matrices), units
+    return [X * X.dtype.type(1.0 / unit) for X in matrices], units
+
+
+def power_of_two(largest: float, dtype: Any) -> float:
+    """Return the power of two by which to divide entries; 1 in all but extreme cases."""
+    info = np.finfo(dtype)
     # The eighth root: products of four entries and sums of many stay in range.
     if largest == 0.0 or float(info.tiny) ** 0.125 < largest < float(info.max) ** 0.125:
-        return list(matrices), {"input_unit": 1.0, "largest_input": largest}
+        return 1.0
     power = min(max(math.floor(math.log2(largest)), 2 - info.maxexp), info.maxexp - 2)
-    unit = 2.0**power
-    inside = [X * X.dtype.type(2.0**-power) for X in matrices]
-    return inside, {"input_unit": unit, "largest_input": largest / unit}
+    return float(2.0**power)
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,10 @@ class ColumnUnits:
         inside /= safe
         inside[:, unused] = 0.0
         return inside
+
+    def part(self, index: np.ndarray | slice) -> ColumnUnits:
+        """Return the units of some of the columns."""
+        return ColumnUnits(self.centre[index], self.scale[index])
 
     def outward(self, weights: np.ndarray) -> np.ndarray:
         """Return weights for the columns as given, in float64, from weights inside."""
@@ -114,14 +125,14 @@ def standardize_columns(
     # Subtracting a mean would fill a sparse table. With an intercept the solution is the same
     # without, but for rounding, which is checked below.
     moved = centred and not any(is_sparse(X) for X in matrices)
-    columns = _column_units(found, centred=centred, moved=moved)
+    columns = column_units(found, centred=centred, moved=moved)
     if centred and not moved:
-        _check_offsets(found, columns.scale)
+        check_offsets(found, columns.scale)
     inside = [columns.apply(X) for X in matrices]
     return inside, {"columns": columns, "largest_input": max(_largest(X) for X in inside)}
 
 
-def _check_offsets(found: Sequence[ColumnStatistics], scale: np.ndarray) -> None:
+def check_offsets(found: Sequence[ColumnStatistics], scale: np.ndarray) -> None:
     """Raise a clear error for sparse columns whose mean drowns their deviation in rounding."""
     dtype = found[0].mean.dtype
     mean = np.max([np.abs(one.mean.astype(np.float64)) for one in found], axis=0)
@@ -135,7 +146,7 @@ def _check_offsets(found: Sequence[ColumnStatistics], scale: np.ndarray) -> None
         )
 
 
-def _column_units(found: Sequence[ColumnStatistics], *, centred: bool, moved: bool) -> ColumnUnits:
+def column_units(found: Sequence[ColumnStatistics], *, centred: bool, moved: bool) -> ColumnUnits:
     """Return the units of columns, from statistics of matrices of equal weight."""
     dtype = found[0].mean.dtype
     means = np.asarray([one.mean for one in found], dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -13,9 +14,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length
 
 from mixnorm._array import MatrixLike
+from mixnorm.data import BlockTable, find_table, gather_targets, gather_weights
 from mixnorm.estimators._common.regressor import r2
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.mixed_norm.base import NormLearner, working_dtypes
+from mixnorm.estimators.mixed_norm.tables import (
+    compress_training,
+    is_compressible,
+    open_table,
+    survey_numbers,
+)
 from mixnorm.estimators.mixed_norm.training import Training
 from mixnorm.estimators.multitask.problem import (
     TaskProblem,
@@ -37,6 +45,7 @@ from mixnorm.estimators.multitask.targets import (
     read_shared,
     stack_columns,
 )
+from mixnorm.losses import Squared
 from mixnorm.models import TaskOutputs, gives_probabilities
 
 
@@ -106,10 +115,36 @@ class BaseMultiTask(RegressorMixin, NormLearner):
             standardize=bool(self.standardize),
         )
 
-    def _training_of(
-        self, X: MatricesLike, y: TargetsLike, sample_weight: TargetsLike
-    ) -> tuple[Training, TaskOutputs]:
+    def _training_of(self, X: Any, y: Any, sample_weight: Any) -> tuple[Training, TaskOutputs]:
+        table = find_table(X, y, sample_weight)
+        if table is not None:
+            return self._table_training(table)
         problem = self._problem(X, y, sample_weight)
+        return problem.training, problem.outputs
+
+    def _table_training(self, table: BlockTable) -> tuple[Training, TaskOutputs]:
+        """Return a table of row blocks, whose targets are the tasks, as the engine takes it."""
+        given = list_losses(self.losses)
+        matrix = open_table(self, table, working_dtypes(self.tol, given))
+        units = {"standardize": bool(self.standardize), "centred": bool(self.fit_intercept)}
+        if all(type(loss) is Squared for loss in given) and is_compressible(table, len(given)):
+            # Squared losses need the table no more once its moments are known.
+            found = survey_numbers(table, matrix.dtype, allow_missing=True)
+            if not found.target.missing:
+                names = list(range(found.target.n_outputs))
+                kinds = tuple(copy.deepcopy(task_losses(self.losses, names)))
+                outputs = TaskOutputs(
+                    tuple(names), (None,) * len(names), kinds, found.target.single
+                )
+                return compress_training(table, found, **units), outputs
+        problem = build_problem(
+            [matrix],
+            read_shared(gather_targets(table)),
+            self.losses,
+            gather_weights(table),
+            fit_intercept=units["centred"],
+            standardize=units["standardize"],
+        )
         return problem.training, problem.outputs
 
     def _matrix(self, X: MatrixLike, *, reset: bool) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Self
 
+from mixnorm.data import BlockTable
 from mixnorm.estimators._common.parameters import Loss, Switch
 from mixnorm.estimators.mixed_norm.base import Penalty, Radius
 from mixnorm.estimators.multitask.base import BaseMultiTask
@@ -140,13 +141,19 @@ class MultiTaskLearner(BaseMultiTask):
     radius: Radius = None
     warm_start: Switch = False
 
-    def fit(self, X: MatricesLike, y: TargetsLike, sample_weight: TargetsLike = None) -> Self:
+    def fit(
+        self,
+        X: MatricesLike | BlockTable,
+        y: TargetsLike = None,
+        sample_weight: TargetsLike = None,
+    ) -> Self:
         """Fit all tasks.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features), or list or dict of these
-            Training data of all tasks, or for each task its own.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), list, dict or BlockTable
+            Training data of all tasks, or for each task its own; or a table of row blocks, with its
+            own targets (a column for each task) and weights.
         y : array-like of shape (n_samples,) or (n_samples, n_tasks), or list or dict
             Targets. Beside one ``X`` a table, a data frame or a dictionary of columns, with NaN or
             None where a task has no label; beside several, a list or dictionary as ``X`` is.

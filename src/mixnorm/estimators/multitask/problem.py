@@ -10,10 +10,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from mixnorm.data import BlockMatrix
 from mixnorm.engines.proximal import LossMixture, SeparateDesign, SharedDesign
 from mixnorm.estimators._common.inputs import check_weights, weight_numbers
 from mixnorm.estimators._common.units import target_frame
-from mixnorm.estimators.mixed_norm import Training, moderate, standardize_columns
+from mixnorm.estimators.mixed_norm import (
+    Training,
+    convert_blocks,
+    moderate,
+    standardize_columns,
+)
 from mixnorm.estimators.multitask.targets import (
     TargetsLike,
     TaskTargets,
@@ -204,10 +210,15 @@ def task_design(
     Weights sum to one in every task, so that in the means and deviations of columns all tasks
     count alike.
     """
+    rows = weight.reshape(len(weight), -1)
+    if isinstance(matrices[0], BlockMatrix):
+        matrix, units = convert_blocks(
+            matrices[0], rows.sum(axis=1), standardize=standardize, centred=fit_intercept
+        )
+        return SharedDesign(matrix, len(targets.names)), units
     if not standardize:
         matrices, units = moderate(matrices)
     else:
-        rows = weight.reshape(len(weight), -1)
         # The weights of a row over all tasks add up: the row counts once for each task that has its
         # label.
         parts = [rows.sum(axis=1)] if targets.shared else list(rows.T)
