@@ -137,6 +137,13 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         """
         return self._partial_fit(X, y, sample_weight, None)
 
+    def _check_targets(self, y: ArrayLike) -> np.ndarray:
+        found = super()._check_targets(y)
+        # The first known target sets the unit and the origin of all others.
+        if self._resume is None and np.all(np.isnan(found)):
+            raise ValueError("Input y contains NaN only; give the targets that are known.")
+        return found
+
     def _encode(self, y: np.ndarray, X: mirror.Rows, role: ArrayLike | None) -> OnlineTargets:
         state, values = self._resume, y.reshape(len(y), -1)
         known = values.shape[1] if state is None else state.stored.n_outputs
@@ -144,9 +151,6 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
             raise ValueError(
                 f"y has {values.shape[1]} columns, and had {known} before; give the same targets."
             )
-        # The first known target sets the unit and the origin of all others.
-        if state is None and np.all(np.isnan(values)):
-            raise ValueError("Input y contains NaN only; give the targets that are known.")
         # The shape of the first targets decides that of all predictions.
         single = y.ndim == 1 if state is None else state.single
         nothing = np.empty(0, dtype=np.int64)
