@@ -15,6 +15,7 @@ from mixnorm.data.blocks.sums import add as add
 from mixnorm.data.blocks.sums import join_rows as join_rows
 from mixnorm.data.blocks.survey import RowError as RowError
 from mixnorm.data.blocks.survey import Survey as Survey
+from mixnorm.data.blocks.survey import check_row_weights as check_row_weights
 from mixnorm.data.blocks.survey import survey as survey
 from mixnorm.data.blocks.table import Block as Block
 from mixnorm.data.blocks.table import BlockTable as BlockTable

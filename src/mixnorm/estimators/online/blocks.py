@@ -11,12 +11,19 @@ from scipy import sparse
 from sklearn.utils.validation import column_or_1d
 
 from mixnorm._array import ArrayLike, is_sparse
-from mixnorm.data import ALL_COLUMNS, Block, BlockTable
+from mixnorm.data import (
+    ALL_COLUMNS,
+    Block,
+    BlockTable,
+    LabelFacts,
+    RowError,
+    check_row_weights,
+    join_labels,
+    label_facts,
+)
 from mixnorm.engines import mirror
 from mixnorm.estimators._common.inputs import (
     apply_class_weights,
-    check_dense_targets,
-    check_one_kind_of_label,
     row_weights,
 )
 from mixnorm.estimators._common.messages import warn_caller
@@ -31,13 +38,18 @@ if TYPE_CHECKING:
 class _Survey(NamedTuple):
     """What must be known of all targets before the first row."""
 
-    #: The distinct labels, sorted; None for numbers.
-    labels: np.ndarray | None
+    #: The labels; None for numbers.
+    facts: LabelFacts | None
     #: The shape of a target, and whether any number is known.
     shape: tuple[int, ...]
     known: bool
     #: The largest weight.
     weight: float
+
+    @property
+    def labels(self) -> np.ndarray | None:
+        """The distinct labels, sorted; None for numbers."""
+        return None if self.facts is None else self.facts.classes
 
 
 class _Rows(NamedTuple):
@@ -110,36 +122,40 @@ def _refuse_hashing(estimator: OnlineEstimator) -> None:
 
 
 def _survey_targets(estimator: OnlineEstimator, table: BlockTable) -> _Survey:
-    survey = _survey_labels if estimator._target_dtype is None else _survey_numbers
-    found: _Survey = table.sum(survey, target=True, combine=_join_surveys)
+    visit = _survey_labels if estimator._target_dtype is None else _survey_numbers
+    try:
+        found: _Survey = table.sum(visit, target=True, combine=_join_surveys)
+    except RowError as error:
+        raise error.name_place(table) from None
     return found
 
 
 def _survey_labels(block: Block) -> _Survey:
-    check_dense_targets(block.y)
-    check_one_kind_of_label(block.y)
-    labels = np.unique(column_or_1d(block.y))
-    return _Survey(labels, (), True, _largest_weight(block))
+    try:
+        return _Survey(label_facts(block.y, None), (), True, _largest_weight(block))
+    except RowError as error:
+        raise error.shift(block.rows.start) from None
 
 
 def _survey_numbers(block: Block) -> _Survey:
     y = np.asarray(block.y)
     known = y.dtype.kind != "f" or not np.all(np.isnan(y))
-    return _Survey(None, y.shape[1:], known, _largest_weight(block))
+    try:
+        return _Survey(None, y.shape[1:], known, _largest_weight(block))
+    except RowError as error:
+        raise error.shift(block.rows.start) from None
 
 
 def _largest_weight(block: Block) -> float:
-    return float(np.max(row_weights(block.weight, block.size), initial=0.0))
+    return float(np.max(check_row_weights(block.weight, block.size), initial=0.0))
 
 
 def _join_surveys(left: _Survey, right: _Survey) -> _Survey:
-    labels = left.labels
-    if labels is not None and right.labels is not None:
-        labels = np.concatenate([labels, right.labels])
-        check_one_kind_of_label(labels)
-        labels = np.unique(labels)
+    facts = left.facts
+    if facts is not None and right.facts is not None:
+        facts = join_labels(facts, right.facts)
     known, weight = left.known or right.known, max(left.weight, right.weight)
-    return _Survey(labels, left.shape, known, weight)
+    return _Survey(facts, left.shape, known, weight)
 
 
 def _find_class_weight(
