@@ -2,6 +2,8 @@ from mixnorm.data.base import ColumnSet as ColumnSet
 from mixnorm.data.base import ColumnStatistics as ColumnStatistics
 from mixnorm.data.blocks.make import find_table as find_table
 from mixnorm.data.blocks.make import from_arrays as from_arrays
+from mixnorm.data.blocks.memory import check_in_memory as check_in_memory
+from mixnorm.data.blocks.memory import is_collection as is_collection
 from mixnorm.data.blocks.parquet import ParquetSource as ParquetSource
 from mixnorm.data.blocks.parquet import read_parquet as read_parquet
 from mixnorm.data.blocks.sources import ALL_COLUMNS as ALL_COLUMNS

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length
 
 from mixnorm._array import MatrixLike
+from mixnorm.estimators._common.parts import map_parts, score_parts
 from mixnorm.estimators._common.regressor import r2
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.mixed_norm.base import NormLearner, working_dtypes
@@ -154,6 +155,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
             return stack_columns(columns)
         return columns if form == "list" else dict(zip(form, columns, strict=True))
 
+    @map_parts
     def predict(self, X: MatricesLike, task: Hashable = None) -> Any:
         """Predict for new data: numbers, or labels for tasks that have them.
 
@@ -177,6 +179,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         return self._in_form(found, form)
 
     @available_if(_has_labels)
+    @map_parts
     def decision_function(self, X: MatricesLike, task: Hashable = None) -> Any:
         """Return the scores of the tasks; for labels, positive means the second of the two.
 
@@ -196,6 +199,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         return self._in_form(scores, form)
 
     @available_if(_has_probabilities)
+    @map_parts
     def predict_proba(self, X: MatricesLike, task: Hashable = None) -> Any:
         """Return the probabilities of the two labels of each task, for logistic losses.
 
@@ -221,6 +225,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         ]
         return found if form == "table" and not outputs.single else self._in_form(found, form)
 
+    @score_parts
     def score(self, X: MatricesLike, y: TargetsLike, sample_weight: TargetsLike = None) -> float:
         """Return the mean over tasks of R², or of the accuracy for tasks with labels.
 
@@ -259,6 +264,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         labelled = [outputs.classes[place] is not None for place in wanted]
         return _mean_score(targets, found, labelled, sample_weight)
 
+    @map_parts
     def transform(self, X: MatricesLike) -> Any:
         """Return the columns of ``X`` that a task uses.
 

@@ -41,6 +41,8 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
     _resume: OnlineState | None = None
     #: The dtype of targets; None if any labels will do.
     _target_dtype: ClassVar[type | None] = np.float64
+    #: The weights and intercepts of a copy that only predicts.
+    _fixed: tuple[np.ndarray, np.ndarray] | None = None
     #: A parameter of the classifiers.
     class_weight: Any = None
 
@@ -294,8 +296,19 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
 
     def _weights(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the weights and intercepts that predictions use."""
+        if self._fixed is not None:
+            return self._fixed
         learner = self._learner
         return learner.weights(learner.plan.averaged)
+
+    def _slim(self) -> Self:
+        copied, state = copy.copy(self), self._state()
+        weights, intercept = self._weights()
+        # Copies of what predictions need: the learner goes on, and its sums stay at home.
+        copied._fixed = np.array(weights), np.array(intercept)
+        stored = replace(state.stored, arrays={})
+        copied._resume = replace(state, stored=stored, curve=Curve())
+        return copied
 
     @property
     def model_(self) -> LinearModel:

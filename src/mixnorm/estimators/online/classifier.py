@@ -13,6 +13,7 @@ from mixnorm.engines import mirror
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import check_dense_targets, check_one_kind_of_label
 from mixnorm.estimators._common.parameters import ClassWeight, Loss, Norm, Number, Seed, Switch
+from mixnorm.estimators._common.parts import map_parts
 from mixnorm.estimators._common.validation import check_classification_targets
 from mixnorm.estimators.online.base import OnlineEstimator
 from mixnorm.estimators.online.descent import HashedColumns, MirrorDescent
@@ -135,6 +136,7 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
                 return state.labels.item(best)
         return self.predict(as_rows(x)).item(0)
 
+    @map_parts
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the class with the largest score of each row; of equal ones the first."""
         best = np.argmax(self._scores(X), axis=1)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import column_or_1d
 from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines import mirror
 from mixnorm.estimators._common.parameters import Loss, Norm
+from mixnorm.estimators._common.parts import map_parts
 from mixnorm.estimators.online.descent import MirrorDescent
 from mixnorm.estimators.online.names import Row, as_rows
 from mixnorm.estimators.online.state import OnlineRows, OnlineTargets, check_tasks, place_labels
@@ -316,6 +317,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
 
     # --- predictions
 
+    @map_parts
     def decision_function(self, X: MatrixLike, task: ArrayLike | None = None) -> np.ndarray:
         """Return the scores of rows, for their tasks or for all tasks.
 
@@ -346,6 +348,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
             return scores
         return np.asarray(scores[np.arange(len(scores)), self._find_tasks(task, len(scores))])
 
+    @map_parts
     def predict(self, X: MatrixLike, task: ArrayLike | None = None) -> np.ndarray:
         """Return the predictions: numbers, or classes as the user gave them.
 
