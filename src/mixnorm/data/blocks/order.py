@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -15,18 +16,19 @@ from mixnorm._numbers import check_count
 _Item = TypeVar("_Item")
 
 
-def read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:
+def read_ahead(items: Generator[_Item, None, None]) -> Iterator[_Item]:
     """Yield items, the next of which another thread makes meanwhile.
 
     An error comes where its item would. The thread ends with the iteration, also if that is left.
 
     Examples
     --------
-    >>> list(read_ahead(iter("abc")))
+    >>> list(read_ahead(letter for letter in "abc"))
     ['a', 'b', 'c']
     """
     end = object()
-    with ThreadPoolExecutor(1, thread_name_prefix="mixnorm-ahead") as pool:
+    # Closed last, when the thread has ended.
+    with closing(items), ThreadPoolExecutor(1, thread_name_prefix="mixnorm-ahead") as pool:
         waiting = pool.submit(next, items, end)
         try:
             while (found := waiting.result()) is not end:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import secrets
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -354,11 +354,14 @@ class BlockTable:
             if self.on_progress is not None:
                 self.on_progress(done + 1, self.n_blocks)
 
-    def _read(self, columns: ColumnChoice, target: bool) -> Iterator[tuple[Block, int]]:
+    def _read(
+        self, columns: ColumnChoice, target: bool
+    ) -> Generator[tuple[Block, int], None, None]:
         """Yield blocks in order, and the bytes read from files for each."""
         executor = self.executor()
         if executor.remote:
-            ranges, step = self.source.ranges(self._blocks), executor.n_workers
+            step = executor.n_workers
+            ranges = self.source.ranges(self._blocks, step)
             tasks = self._make_tasks(executor, ranges, _AsList(_keep_block), columns, target)
             for start in range(0, len(tasks), step):
                 for part in executor.run(run_task, tasks[start : start + step]):

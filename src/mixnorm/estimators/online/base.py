@@ -25,6 +25,7 @@ from mixnorm.estimators._common.inputs import (
     row_weights,
     weight_numbers,
 )
+from mixnorm.estimators._common.tables import require_y
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.online.blocks import learn_table, sum_duplicates
 from mixnorm.estimators.online.curve import Curve
@@ -66,12 +67,9 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
         """Return one joint loss, or a loss for each output; an empty list changes nothing."""
         raise NotImplementedError
 
-    def _check_targets(self, y: ArrayLike) -> np.ndarray:
+    def _check_targets(self, y: ArrayLike | None) -> np.ndarray:
         """Return targets as numbers, checked on their own; classifiers take labels."""
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
+        y = require_y(self, y)
         check_number_targets(y)
         found: np.ndarray = check_array(
             y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
@@ -95,7 +93,11 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
     # --- learning
 
     def _fit(
-        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, role: ArrayLike | None
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        role: ArrayLike | None,
     ) -> Self:
         """Forget what was learned, and learn from rows, shuffled if ``shuffle`` is set."""
         table = find_table(X, y, sample_weight)
@@ -111,7 +113,7 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
     def _partial_fit(
         self,
         given: Any,
-        y: ArrayLike,
+        y: ArrayLike | None,
         sample_weight: ArrayLike | None,
         role: ArrayLike | None,
         *,

@@ -151,7 +151,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
     def fit(
         self,
         X: MatrixLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         task: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -169,7 +169,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
     def partial_fit(
         self,
         X: MatrixLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         task: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -179,9 +179,11 @@ class OnlineMultiTaskLearner(MirrorDescent):
         ----------
         X : array of shape (n_samples, n_features) or (n_samples, n_tasks, n_features), or sparse
             Rows for one task each, or (with ``y`` of two dimensions) for all tasks; or rows that
-            have an input for each task.
+            have an input for each task. A table of row blocks or a Dask collection is read in
+            order, and gives the weights of the same rows in memory; ``fit`` then needs
+            ``shuffle=False``.
         y : array of shape (n_samples,) or (n_samples, n_tasks)
-            The targets; NaN if a task has none.
+            The targets; NaN if a task has none. A table of blocks has its own.
         task : array of shape (n_samples,), optional
             The task of each row; new tasks are added to ``tasks_``.
         sample_weight : array of shape (n_samples,), optional

@@ -192,9 +192,7 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
         found, factors = survey_labels(table, self.class_weight, dtype, name)
         classes, previous = found.target.classes, self._find_previous()
         if previous is not None and not np.array_equal(previous.outputs.classes, classes):
-            refuse_to_continue(
-                "continues a path, but the table has other classes than before"
-            )
+            refuse_to_continue("continues a path, but the table has other classes than before")
         outputs = ClassOutputs(classes, copy.deepcopy(self._loss()))
         training = train_on_labels(table, found, factors, outputs, dtype)
         return training, outputs, len(classes)
