@@ -18,6 +18,7 @@ from mixnorm.advice.cases import AdviceCase, make_case
 from mixnorm.advice.curves import NormCurve, compute_curve
 from mixnorm.advice.words import choose_verdict, explain
 from mixnorm.bounds import Bound, excess_risk
+from mixnorm.data import check_in_memory
 from mixnorm.norms import MixedNorm, Norm, as_norm
 
 #: One norm, several, or several with names.
@@ -112,6 +113,7 @@ def advise(
     >>> advice.best_norm_ in ("l1,1", "l2,1", "l2,2", "trace")
     True
     """
+    check_in_memory(X, "advise")
     cv, n_alphas = check_count("cv", cv, 2), check_count("n_alphas", n_alphas, 2)
     max_rows = check_count("max_rows", max_rows, 20)
     seed = check_count("random_state", random_state, 0)  # not None: all norms get the same folds

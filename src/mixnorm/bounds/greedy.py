@@ -9,6 +9,7 @@ import numpy as np
 
 from mixnorm._array import ArrayLike, MatrixLike, is_sparse, to_numpy
 from mixnorm.bounds.bound import GUARANTEE, RATE, Bound
+from mixnorm.data import check_in_memory
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -131,6 +132,7 @@ def _check_model_and_rows(model: BaseEstimator, X: MatrixLike, coef: np.ndarray)
         )
     if not model.model_.pool.plain:
         raise ValueError("The bound is for models whose pool is the columns of X; set pool=None.")
+    check_in_memory(X, "The bound")
     if is_sparse(X):
         raise TypeError("X is sparse; give X.toarray().")
     if coef.shape != np.atleast_2d(to_numpy(model.coef_)).shape:

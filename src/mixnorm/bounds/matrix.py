@@ -11,7 +11,7 @@ from mixnorm._array import MatrixLike, is_sparse
 from mixnorm._numbers import check_count
 from mixnorm.bounds.bound import MATRIX_PAPER, RATE, Bound
 from mixnorm.bounds.radii import EXAMPLES, find_strongly_convex, radii
-from mixnorm.data import is_list_of_tables
+from mixnorm.data import check_in_memory, is_list_of_tables
 from mixnorm.norms import MixedNorm, Norm, Spectral, as_norm
 
 
@@ -189,6 +189,7 @@ def check_ball(
 
     The sizes are the numbers of examples, features and outputs.
     """
+    check_in_memory(X, "The bound")
     examples = _choose_examples(X, n_outputs, examples)
     n, d, k = _check_sizes(X, n_outputs)
     if not 0.0 <= float(radius) < math.inf:

@@ -8,6 +8,8 @@ from mixnorm.data.blocks.compress import compress as compress
 from mixnorm.data.blocks.make import find_table as find_table
 from mixnorm.data.blocks.make import from_arrays as from_arrays
 from mixnorm.data.blocks.matrix import BlockMatrix as BlockMatrix
+from mixnorm.data.blocks.memory import check_in_memory as check_in_memory
+from mixnorm.data.blocks.memory import is_collection as is_collection
 from mixnorm.data.blocks.parquet import ParquetSource as ParquetSource
 from mixnorm.data.blocks.parquet import read_parquet as read_parquet
 from mixnorm.data.blocks.sources import ALL_COLUMNS as ALL_COLUMNS
@@ -21,6 +23,7 @@ from mixnorm.data.blocks.sums import add as add
 from mixnorm.data.blocks.sums import join_rows as join_rows
 from mixnorm.data.blocks.survey import RowError as RowError
 from mixnorm.data.blocks.survey import Survey as Survey
+from mixnorm.data.blocks.survey import check_row_weights as check_row_weights
 from mixnorm.data.blocks.survey import survey as survey
 from mixnorm.data.blocks.table import Block as Block
 from mixnorm.data.blocks.table import BlockTable as BlockTable

@@ -209,6 +209,10 @@ class PathModel:
         """Return the model after ``size`` rounds."""
         return replace(self, path=self.path.first(size))
 
+    def last(self) -> Self:
+        """Return the model with its last round alone, which predicts the same."""
+        return replace(self, path=replace(self.path, rounds=self.path.rounds[-1:]))
+
     def cost(self) -> Cost:
         """Return the cost of a prediction: of the columns, and of their weights."""
         n_outputs = np.atleast_2d(self.coef[0]).shape[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import secrets
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -17,8 +17,9 @@ from mixnorm._memory import as_bytes
 from mixnorm._numbers import check_count
 from mixnorm.data.blocks.executors import Executor, as_executor
 from mixnorm.data.blocks.kept import Workspace, find_kept
-from mixnorm.data.blocks.sources import ColumnChoice, Meter, Request, Source
-from mixnorm.data.blocks.sums import Combine, Subtree, TreeSum, add
+from mixnorm.data.blocks.order import PickRows, draw_rows, read_ahead
+from mixnorm.data.blocks.sources import ALL_COLUMNS, ColumnChoice, Meter, Request, Source
+from mixnorm.data.blocks.sums import Combine, Subtree, TreeSum, add, join_rows
 
 # Rows of a block, and the most bytes of a dense one: tasks hold a few blocks each.
 _BLOCK_ROWS, _BLOCK_BYTES = 1 << 16, 1 << 26
@@ -347,18 +348,9 @@ class BlockTable:
     ) -> Iterator[list[Subtree]]:
         """Yield the subtrees of each task, in order."""
         executor = self.executor()
-        limit = max(1, int(_SHARE_KEPT * self.memory))
-        whole = _Task(
-            self.source, function, combine, (), 0, columns, target, recipe, self._token, limit,
-            self.folder,
-        )  # fmt: skip
-        tasks = []
-        for part in self._ranges(executor):
-            rows = self._blocks[part.start : part.stop]
-            here = tuple(each[rows[0].start : rows[-1].stop] for each in beside)
-            tasks.append(replace(whole, blocks=tuple(rows), first=part.start, beside=here))
-        if self._finalizer is None:
-            self._finalizer = weakref.finalize(self, executor.forget, self._token)
+        tasks = self._make_tasks(
+            executor, self._ranges(executor), function, columns, target, recipe, combine, beside
+        )
         done = 0
         for task, found in zip(tasks, executor.run(run_task, tasks), strict=True):
             self.bytes_read += found.bytes_read
@@ -366,6 +358,100 @@ class BlockTable:
             if self.on_progress is not None:
                 self.on_progress(done, self.n_blocks)
             yield found.subtrees
+
+    def iterate(self, columns: ColumnChoice = ALL_COLUMNS, target: bool = False) -> Iterator[Block]:
+        """Yield the blocks in order, while the next one is read.
+
+        At most a few are in memory. A cluster reads them where its workers are, a few ahead.
+
+        Parameters
+        ----------
+        columns : array of int, slice(None) or None
+            The columns to read.
+        target : bool
+            Whether to read targets.
+
+        Yields
+        ------
+        Block
+            With the weights, where the table has them.
+        """
+        for done, (block, bytes_read) in enumerate(read_ahead(self._read(columns, target))):
+            self.bytes_read += bytes_read
+            yield block
+            if self.on_progress is not None:
+                self.on_progress(done + 1, self.n_blocks)
+
+    def _read(
+        self, columns: ColumnChoice, target: bool
+    ) -> Generator[tuple[Block, int], None, None]:
+        """Yield blocks in order, and the bytes read from files for each."""
+        executor = self.executor()
+        if executor.remote:
+            step = executor.n_workers
+            ranges = self.source.ranges(self._blocks, step)
+            tasks = self._make_tasks(executor, ranges, _AsList(_keep_block), columns, target)
+            for start in range(0, len(tasks), step):
+                for part in executor.run(run_task, tasks[start : start + step]):
+                    found = [block for subtree in part.subtrees for block in subtree.value]
+                    for place, block in enumerate(found):
+                        yield block, 0 if place else part.bytes_read
+            return
+        meter, seen = Meter(), 0
+        request = Request(columns, target, self.source.has_weight)
+        for number, found in enumerate(self.source.scan(self._blocks, request, meter)):
+            yield Block(number, self._blocks[number], *found, None), meter.bytes_read - seen
+            seen = meter.bytes_read
+
+    def sample(self, n: int, random_state: Any = None) -> tuple[Any, Any, Any]:
+        """Return some rows in memory, drawn without replacement.
+
+        They are the same for any executor and any size of blocks.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        random_state : int, numpy.random.Generator or None
+            Decides which rows are drawn.
+
+        Returns
+        -------
+        X, y, weight : arrays
+            The rows, in the order of the table, with their targets and weights; None where the
+            table has none.
+        """
+        rows = draw_rows(self.shape[0], n, random_state)
+        found: tuple[Any, Any, Any] = self.sum(
+            PickRows(rows), columns=ALL_COLUMNS, target=self.source.has_target, combine=join_rows
+        )
+        return found
+
+    def _make_tasks(
+        self,
+        executor: Executor,
+        ranges: list[range],
+        function: Callable[[Block], Any],
+        columns: ColumnChoice,
+        target: TargetRecipe | bool,
+        recipe: RowRecipe | None = None,
+        combine: Combine = add,
+        beside: tuple[np.ndarray, ...] = (),
+    ) -> list[_Task]:
+        """Return the tasks of a sum, one for each range of blocks."""
+        limit = max(1, int(_SHARE_KEPT * self.memory))
+        whole = _Task(
+            self.source, function, combine, (), 0, columns, target, recipe, self._token, limit,
+            self.folder,
+        )  # fmt: skip
+        tasks = []
+        for part in ranges:
+            rows = self._blocks[part.start : part.stop]
+            here = tuple(each[rows[0].start : rows[-1].stop] for each in beside)
+            tasks.append(replace(whole, blocks=tuple(rows), first=part.start, beside=here))
+        if self._finalizer is None:
+            self._finalizer = weakref.finalize(self, executor.forget, self._token)
+        return tasks
 
     def _ranges(self, executor: Executor) -> list[range]:
         """Return ranges of blocks, one per task: as the source has them, joined where many."""
@@ -397,6 +483,10 @@ class BlockTable:
 
 # Tasks of a sum for each worker: enough that none waits long for the others at the end.
 _TASKS_PER_WORKER = 4
+
+
+def _keep_block(block: Block) -> Block:
+    return block
 
 
 def _default_rows(source: Source) -> int:

@@ -9,6 +9,7 @@ from mixnorm.engines.mirror.engine import build
 from mixnorm.engines.mirror.kernel_learner import KernelLearner, KernelLearnerState
 from mixnorm.engines.mirror.plan import (
     PERCEPTRON,
+    InterruptedLearning,
     NotFiniteError,
     Plan,
     Rows,
@@ -21,6 +22,7 @@ from mixnorm.engines.mirror.state import LearnerState
 __all__ = [
     "PERCEPTRON",
     "BlockLearner",
+    "InterruptedLearning",
     "KernelLearner",
     "KernelLearnerState",
     "LearnerState",

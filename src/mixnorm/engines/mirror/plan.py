@@ -55,6 +55,14 @@ class NotFiniteError(ValueError):
         )
 
 
+class InterruptedLearning(KeyboardInterrupt):
+    """An interrupt between samples; ``losses`` and ``wrong`` are of the samples before it."""
+
+    def __init__(self, done: int, losses: np.ndarray, wrong: np.ndarray) -> None:
+        self.losses, self.wrong = losses[:done], wrong[:done]
+        super().__init__(f"interrupted after {done} rows, which were learned from")
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a learner does, apart from what it has learned.
@@ -203,7 +211,11 @@ class OnlineLearner:
         # have been learned from.
         losses, wrong = np.zeros(X.shape[0]), np.zeros(X.shape[0], dtype=np.int64)
         plain = (make_plain(each, each.dtype) for each in samples)
-        done = self._learn(X, order, *plain, losses, wrong)
+        before = self.rounds
+        try:
+            done = self._learn(X, order, *plain, losses, wrong)
+        except KeyboardInterrupt:
+            raise InterruptedLearning(self.rounds - before, losses, wrong) from None
         if done < len(losses):
             raise NotFiniteError(done, losses, wrong, order)
         return losses, wrong

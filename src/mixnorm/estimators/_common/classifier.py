@@ -13,6 +13,7 @@ from mixnorm._array import ArrayLike, MatrixLike, follow, namespace
 from mixnorm.estimators._common.arrays import check_within_reach, encode_labels
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.inputs import check_one_kind_of_label
+from mixnorm.estimators._common.parts import map_parts, score_parts
 from mixnorm.estimators._common.validation import check_classification_targets, validate_data
 from mixnorm.models import ClassOutputs, gives_probabilities
 
@@ -45,6 +46,28 @@ class DecisionFace(ClassifierMixin, FittedMixin):
         """Class labels."""
         return follow(self._model_outputs.classes, self._libraries.y)
 
+    @score_parts
+    def score(
+        self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the accuracy, the share of rows whose label is predicted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Test data. It may also be a Dask collection, or a table of row blocks with targets.
+        y : array-like of shape (n_samples,)
+            True labels; None for a table, which has its own.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+        """
+        return float(super().score(X, y, sample_weight))
+
+    @map_parts
     def decision_function(self, X: MatrixLike) -> Any:
         """Return the scores of the classes.
 
@@ -65,6 +88,7 @@ class ClassifierFace(DecisionFace):
     """Labels, decisions and probabilities of classes."""
 
     @needs_probabilities
+    @map_parts
     def predict_proba(self, X: MatrixLike) -> Any:
         """Return class probabilities.
 
@@ -84,6 +108,7 @@ class ClassifierFace(DecisionFace):
         return self._model_outputs.probabilities(self._scores(X))
 
     @needs_probabilities
+    @map_parts
     def predict_log_proba(self, X: MatrixLike) -> Any:
         """Return the logarithm of the class probabilities.
 

@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixnorm._array import Array, ArrayLike, MatrixLike, follow, is_foreign
 from mixnorm.estimators._common.parameters import CheckedParameters
+from mixnorm.estimators._common.parts import map_parts
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.exceptions import ModelFileError
-from mixnorm.models import FitReport
+from mixnorm.models import FitReport, PathModel
 from mixnorm.selection import FixedScores
 
 
@@ -85,20 +86,30 @@ class FittedMixin(CheckedParameters):
         # A candidate of a search knows its scores: the rows are then those that it was scored on.
         return model.scores(X if isinstance(model, FixedScores) else self._check_new(X))
 
+    @map_parts
     def predict(self, X: MatrixLike) -> Any:
         """Predict for new data: the class with the largest score, or numbers.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New data.
+            New data. It may also be a Dask array or DataFrame, or a table of row blocks.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Class labels, or predicted values.
+            Class labels, or predicted values. For a Dask collection a lazy Dask array, in the
+            chunks of ``X``.
         """
         return self._model_outputs.labels(self._scores(X))
+
+    def _slim(self) -> Self:
+        """Return a copy that predicts the same and has little else, to travel to workers."""
+        model = self._get_model()
+        copied = self._copy_with(model.last() if isinstance(model, PathModel) else model)
+        for name in ("_resume", "_libraries", "report_", "search_"):
+            copied.__dict__.pop(name, None)
+        return copied
 
     def _remember(self, X: MatrixLike, y: ArrayLike) -> None:
         """Remember the libraries and devices of the training data and its targets."""

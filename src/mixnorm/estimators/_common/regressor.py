@@ -8,6 +8,7 @@ import numpy as np
 from sklearn import base
 
 from mixnorm._array import ArrayLike, MatrixLike, is_foreign
+from mixnorm.estimators._common.parts import score_parts
 from mixnorm.models import NumberOutputs
 
 # Predictions that exceed all targets by more than this factor are cut, so that squares stay finite.
@@ -19,15 +20,18 @@ class RegressorMixin(base.RegressorMixin):
 
     _output_kind: type = NumberOutputs
 
-    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    @score_parts
+    def score(
+        self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Return R², the mean over outputs, also if squares of targets overflow.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Test data.
+            Test data. It may also be a Dask collection, or a table of row blocks with targets.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            True values.
+            True values; None for a table, which has its own.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the samples.
 
@@ -40,7 +44,7 @@ class RegressorMixin(base.RegressorMixin):
         return r2(y, self.predict(X), sample_weight)
 
 
-def r2(y: ArrayLike, found: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+def r2(y: ArrayLike | None, found: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
     """Return R², the mean over outputs, computed in units in which no square overflows.
 
     Examples
@@ -49,7 +53,7 @@ def r2(y: ArrayLike, found: ArrayLike, sample_weight: ArrayLike | None = None) -
     >>> r2(np.array([1e200, 2e200, 3e200]), np.array([1e200, 2e200, 4e200]))
     0.5
     """
-    true, found = np.asarray(y, np.float64), np.asarray(found, np.float64)
+    true, found = np.asarray(y, dtype=np.float64), np.asarray(found, np.float64)
     n_rows = true.shape[0] if true.ndim else 0
     weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, np.float64)
     value = math.nan

@@ -21,6 +21,7 @@ from mixnorm._array import (
 )
 from mixnorm.estimators._common.arrays import dispatches
 from mixnorm.estimators._common.fitted import FittedMixin
+from mixnorm.estimators._common.parts import map_parts
 from mixnorm.estimators._common.validation import validate_data
 
 
@@ -90,6 +91,7 @@ class ColumnSelectorMixin(FittedMixin, OneToOneFeatureMixin, TransformerMixin):
         mask[to_numpy(self.selected_)] = True
         return np.flatnonzero(mask) if indices else mask
 
+    @map_parts
     def transform(self, X: MatrixLike) -> Any:
         """Return the chosen columns of ``X``.
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 from mixnorm._array import Array, ArrayLike, MatrixLike, is_sparse
+from mixnorm.data import check_in_memory
 from mixnorm.engines.multikernel import check_row_costs
 from mixnorm.estimators._common.inputs import check_weights, row_weights
 from mixnorm.estimators._common.parameters import (
@@ -93,6 +94,7 @@ class KernelInputsMixin(CheckedParameters):
 
     def _validate(self, X: MatrixLike | KernelStack) -> Any:
         """Return training rows as the bank takes them, or their kernels."""
+        check_in_memory(X, type(self).__name__)
         if self._precomputed:
             # Kernel matrices have no columns with names; those of an earlier fit would be wrong.
             if hasattr(self, "feature_names_in_"):

@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 
 from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm._checks import check_array
 from mixnorm.engines.multikernel import SquaredTarget
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.inputs import check_number_targets, unit_of
+from mixnorm.estimators._common.parts import map_parts
+from mixnorm.estimators._common.regressor import RegressorMixin
 from mixnorm.estimators.kernels.base import KernelTraining, WeightedKernelLearner
 from mixnorm.estimators.kernels.inputs import Exponent, MachineParameters, compute_target_centre
 from mixnorm.losses import Squared
@@ -24,6 +26,7 @@ class KernelRegressionFace(MultiOutputMixin, RegressorMixin, FittedMixin):
 
     _output_kind = NumberOutputs
 
+    @map_parts
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Predict targets.
 

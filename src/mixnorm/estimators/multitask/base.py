@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from mixnorm._array import MatrixLike
 from mixnorm.data import BlockTable, find_table, gather_targets, gather_weights
+from mixnorm.estimators._common.parts import map_parts, score_parts
 from mixnorm.estimators._common.regressor import r2
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.mixed_norm.base import NormLearner, working_dtypes
@@ -189,6 +190,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
             return stack_columns(columns)
         return columns if form == "list" else dict(zip(form, columns, strict=True))
 
+    @map_parts
     def predict(self, X: MatricesLike, task: Hashable = None) -> Any:
         """Predict for new data: numbers, or labels for tasks that have them.
 
@@ -212,6 +214,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         return self._in_form(found, form)
 
     @available_if(_has_labels)
+    @map_parts
     def decision_function(self, X: MatricesLike, task: Hashable = None) -> Any:
         """Return the scores of the tasks; for labels, positive means the second of the two.
 
@@ -231,6 +234,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         return self._in_form(scores, form)
 
     @available_if(_has_probabilities)
+    @map_parts
     def predict_proba(self, X: MatricesLike, task: Hashable = None) -> Any:
         """Return the probabilities of the two labels of each task, for logistic losses.
 
@@ -256,6 +260,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         ]
         return found if form == "table" and not outputs.single else self._in_form(found, form)
 
+    @score_parts
     def score(self, X: MatricesLike, y: TargetsLike, sample_weight: TargetsLike = None) -> float:
         """Return the mean over tasks of R², or of the accuracy for tasks with labels.
 
@@ -294,6 +299,7 @@ class BaseMultiTask(RegressorMixin, NormLearner):
         labelled = [outputs.classes[place] is not None for place in wanted]
         return _mean_score(targets, found, labelled, sample_weight)
 
+    @map_parts
     def transform(self, X: MatricesLike) -> Any:
         """Return the columns of ``X`` that a task uses.
 

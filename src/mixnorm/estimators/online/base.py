@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from mixnorm._array import ArrayLike, MatrixLike, is_sparse
 from mixnorm._checks import check_array
 from mixnorm._linear import linear_scores
+from mixnorm.data import find_table
 from mixnorm.engines import mirror
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.inputs import (
@@ -24,7 +25,9 @@ from mixnorm.estimators._common.inputs import (
     row_weights,
     weight_numbers,
 )
+from mixnorm.estimators._common.tables import require_y
 from mixnorm.estimators._common.validation import validate_data
+from mixnorm.estimators.online.blocks import learn_table, sum_duplicates
 from mixnorm.estimators.online.curve import Curve
 from mixnorm.estimators.online.names import Names, Row, are_mappings, as_rows
 from mixnorm.estimators.online.state import OnlineRows, OnlineState, OnlineTargets
@@ -39,6 +42,8 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
     _resume: OnlineState | None = None
     #: The dtype of targets; None if any labels will do.
     _target_dtype: ClassVar[type | None] = np.float64
+    #: The weights and intercepts of a copy that only predicts.
+    _fixed: tuple[np.ndarray, np.ndarray] | None = None
     #: A parameter of the classifiers.
     class_weight: Any = None
 
@@ -62,12 +67,9 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
         """Return one joint loss, or a loss for each output; an empty list changes nothing."""
         raise NotImplementedError
 
-    def _check_targets(self, y: ArrayLike) -> np.ndarray:
+    def _check_targets(self, y: ArrayLike | None) -> np.ndarray:
         """Return targets as numbers, checked on their own; classifiers take labels."""
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
+        y = require_y(self, y)
         check_number_targets(y)
         found: np.ndarray = check_array(
             y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
@@ -91,9 +93,17 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
     # --- learning
 
     def _fit(
-        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, role: ArrayLike | None
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        role: ArrayLike | None,
     ) -> Self:
         """Forget what was learned, and learn from rows, shuffled if ``shuffle`` is set."""
+        table = find_table(X, y, sample_weight)
+        if table is not None:
+            learn_table(self, table, role, whole=True)
+            return self
         if sample_weight is not None and not np.any(weight_numbers(sample_weight)):
             raise ValueError("sample_weight is zero for every row; give some row a positive one.")
         # Only now: a call whose weights are of no use leaves the old model.
@@ -103,17 +113,17 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
     def _partial_fit(
         self,
         given: Any,
-        y: ArrayLike,
+        y: ArrayLike | None,
         sample_weight: ArrayLike | None,
         role: ArrayLike | None,
         *,
         whole: bool = False,
     ) -> Self:
-        if self._resume is None:
-            self._check_parameters()
-            for name in ("n_features_in_", "feature_names_in_"):  # of an earlier fit
-                if getattr(self, name, None) is not None:
-                    delattr(self, name)
+        table = find_table(given, y, sample_weight)
+        if table is not None:
+            learn_table(self, table, role)
+            return self
+        self._begin()
         # Everything is checked and encoded before the learner changes, so that an error in a block
         # of rows leaves the model as it was.
         checked = self._check_targets(y)
@@ -134,6 +144,14 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
         self._make_room(rows, targets, first)
         self._learn(rows.X, targets, weight, order)
         return self
+
+    def _begin(self) -> None:
+        """Check the parameters of a new learner, and forget the columns of an earlier fit."""
+        if self._resume is None:
+            self._check_parameters()
+            for name in ("n_features_in_", "feature_names_in_"):
+                if getattr(self, name, None) is not None:
+                    delattr(self, name)
 
     def _check_rows(self, given: Any) -> OnlineRows:
         state = self._resume
@@ -167,11 +185,7 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
             dtype="numeric",  # the engine converts one block at a time
             ensure_all_finite=False,  # the engine checks each row
         )
-        # Twice the same column in a row would be two inputs with half the squared size.
-        if is_sparse(X) and not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        return OnlineRows(X)
+        return OnlineRows(sum_duplicates(X))
 
     def _keeps_gaps(self) -> bool:
         """Tell whether an unknown value in a dict counts as its mean, for a new learner."""
@@ -256,7 +270,7 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
         with np.errstate(over="ignore", invalid="ignore"):  # `check_numbers` looks at these
             try:
                 losses, wrong = learner.learn(X, targets.places, targets.values, weight, order)
-            except mirror.NotFiniteError as error:
+            except (mirror.NotFiniteError, mirror.InterruptedLearning) as error:
                 curve.extend(start, error.wrong, error.losses, mistakes, loss)
                 if learner.rounds == 0:  # not even the number of columns is known
                     self._resume = None
@@ -284,8 +298,19 @@ class OnlineEstimator(FittedMixin, BaseEstimator):
 
     def _weights(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the weights and intercepts that predictions use."""
+        if self._fixed is not None:
+            return self._fixed
         learner = self._learner
         return learner.weights(learner.plan.averaged)
+
+    def _slim(self) -> Self:
+        copied, state = copy.copy(self), self._state()
+        weights, intercept = self._weights()
+        # Copies of what predictions need: the learner goes on, and its sums stay at home.
+        copied._fixed = np.array(weights), np.array(intercept)
+        stored = replace(state.stored, arrays={})
+        copied._resume = replace(state, stored=stored, curve=Curve())
+        return copied
 
     @property
     def model_(self) -> LinearModel:

@@ -13,6 +13,8 @@ from mixnorm.engines import mirror
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import check_dense_targets, check_one_kind_of_label
 from mixnorm.estimators._common.parameters import ClassWeight, Loss, Norm, Number, Seed, Switch
+from mixnorm.estimators._common.parts import map_parts
+from mixnorm.estimators._common.tables import require_y
 from mixnorm.estimators._common.validation import check_classification_targets
 from mixnorm.estimators.online.base import OnlineEstimator
 from mixnorm.estimators.online.descent import HashedColumns, MirrorDescent
@@ -26,17 +28,21 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
 
     _target_dtype = None
 
-    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Forget what was learned, and learn once from each row.
 
         The rows come in a random order if ``shuffle`` is set.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features), or list of dicts
-            The rows.
+        X : array or sparse matrix of shape (n_samples, n_features), list of dicts, or table
+            The rows. A table of row blocks (:func:`mixnorm.data.from_arrays`) or a Dask collection
+            need not fit into memory. It is read in order, so set ``shuffle=False``. The weights
+            are those of the same rows in memory, to the last bit.
         y : array of shape (n_samples,)
-            Their classes.
+            Their classes; a table of blocks has its own.
         sample_weight : array of shape (n_samples,), optional
             How often each row counts.
 
@@ -55,7 +61,7 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
     def partial_fit(
         self,
         X: MatrixLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -63,10 +69,12 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features), or list of dicts
-            The rows. A dict maps names to values; new names become new features.
+        X : array or sparse matrix of shape (n_samples, n_features), list of dicts, or table
+            The rows. A dict maps names to values; new names become new features. A table of row
+            blocks or a Dask collection is read in order. Its classes are known from its first row
+            on, as those of an array are.
         y : array of shape (n_samples,)
-            Their classes; new ones are added to ``classes_``.
+            Their classes; new ones are added to ``classes_``. A table of blocks has its own.
         classes : array, optional
             All classes known in advance.
         sample_weight : array of shape (n_samples,), optional
@@ -78,7 +86,8 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
         """
         return self._partial_fit(X, y, sample_weight, classes)
 
-    def _check_targets(self, y: ArrayLike) -> np.ndarray:
+    def _check_targets(self, y: ArrayLike | None) -> np.ndarray:
+        y = require_y(self, y)
         check_dense_targets(y)
         check_one_kind_of_label(y)
         return y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(y, warn=True)
@@ -135,6 +144,7 @@ class OnlineClassifier(ClassifierFace, OnlineEstimator):
                 return state.labels.item(best)
         return self.predict(as_rows(x)).item(0)
 
+    @map_parts
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the class with the largest score of each row; of equal ones the first."""
         best = np.argmax(self._scores(X), axis=1)

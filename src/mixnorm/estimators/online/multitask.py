@@ -12,11 +12,11 @@ from sklearn.utils.validation import column_or_1d
 
 from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines import mirror
-from mixnorm.estimators._common.inputs import check_one_kind_of_label
 from mixnorm.estimators._common.parameters import Loss, Norm
+from mixnorm.estimators._common.parts import map_parts
 from mixnorm.estimators.online.descent import MirrorDescent
 from mixnorm.estimators.online.names import Row, as_rows
-from mixnorm.estimators.online.state import OnlineRows, OnlineTargets, place_labels
+from mixnorm.estimators.online.state import OnlineRows, OnlineTargets, check_tasks, place_labels
 from mixnorm.losses import SCALAR, as_loss
 from mixnorm.models import TaskOutputs
 
@@ -151,7 +151,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
     def fit(
         self,
         X: MatrixLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         task: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -169,7 +169,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
     def partial_fit(
         self,
         X: MatrixLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         task: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -179,9 +179,11 @@ class OnlineMultiTaskLearner(MirrorDescent):
         ----------
         X : array of shape (n_samples, n_features) or (n_samples, n_tasks, n_features), or sparse
             Rows for one task each, or (with ``y`` of two dimensions) for all tasks; or rows that
-            have an input for each task.
+            have an input for each task. A table of row blocks or a Dask collection is read in
+            order, and gives the weights of the same rows in memory; ``fit`` then needs
+            ``shuffle=False``.
         y : array of shape (n_samples,) or (n_samples, n_tasks)
-            The targets; NaN if a task has none.
+            The targets; NaN if a task has none. A table of blocks has its own.
         task : array of shape (n_samples,), optional
             The task of each row; new tasks are added to ``tasks_``.
         sample_weight : array of shape (n_samples,), optional
@@ -224,7 +226,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
         known = np.empty(0, dtype=np.int64) if state is None else self.tasks_
         places = {} if state is None else state.places
         if role is not None:
-            rows, known = place_labels(_check_tasks(role, len(y)), known, places)
+            rows, known = place_labels(check_tasks(role, len(y)), known, places)
             return self._encode_signs(
                 OnlineTargets(rows, column_or_1d(y, warn=True)[:, None], known)
             )
@@ -317,6 +319,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
 
     # --- predictions
 
+    @map_parts
     def decision_function(self, X: MatrixLike, task: ArrayLike | None = None) -> np.ndarray:
         """Return the scores of rows, for their tasks or for all tasks.
 
@@ -347,6 +350,7 @@ class OnlineMultiTaskLearner(MirrorDescent):
             return scores
         return np.asarray(scores[np.arange(len(scores)), self._find_tasks(task, len(scores))])
 
+    @map_parts
     def predict(self, X: MatrixLike, task: ArrayLike | None = None) -> np.ndarray:
         """Return the predictions: numbers, or classes as the user gave them.
 
@@ -363,22 +367,8 @@ class OnlineMultiTaskLearner(MirrorDescent):
         return np.asarray(np.where(binary[places], classes, scores))
 
     def _find_tasks(self, task: ArrayLike, n_samples: int) -> np.ndarray:
-        task, places = _check_tasks(task, n_samples), self._state().places
+        task, places = check_tasks(task, n_samples), self._state().places
         unknown = [name for name in np.unique(task).tolist() if name not in places]
         if unknown:
             raise ValueError(f"Task {unknown[0]!r} has not been seen; the tasks are {[*places]}.")
         return np.asarray([places[name] for name in task.tolist()], dtype=np.int64)
-
-
-def _check_tasks(task: ArrayLike, n_samples: int) -> np.ndarray:
-    """Return the tasks of rows as an array, after checks."""
-    found = np.asarray(task)
-    if found.ndim == 0:
-        raise ValueError(f"task={task!r} is a single task; give one for each row.")
-    check_one_kind_of_label(task, "task")
-    found = np.asarray(column_or_1d(task))
-    if any(name is None or name != name for name in found.tolist()):
-        raise ValueError("task contains NaN or None; drop rows whose task is unknown.")
-    if len(found) != n_samples:
-        raise ValueError(f"X has {n_samples} rows and task {len(found)}: give one task per row.")
-    return found

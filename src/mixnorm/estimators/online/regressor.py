@@ -104,17 +104,21 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
             )
         return [loss]
 
-    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Forget what was learned, and learn once from each row.
 
         The rows come in a random order if ``shuffle`` is set.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features), or list of dicts
-            The rows.
+        X : array or sparse matrix of shape (n_samples, n_features), list of dicts, or table
+            The rows. A table of row blocks (:func:`mixnorm.data.from_arrays`) or a Dask collection
+            need not fit into memory. It is read in order, so set ``shuffle=False``. The weights
+            are those of the same rows in memory, to the last bit.
         y : array of shape (n_samples,) or (n_samples, n_targets)
-            Their targets; NaN if a target is unknown.
+            Their targets; NaN if a target is unknown. A table of blocks has its own.
         sample_weight : array of shape (n_samples,), optional
             How often each row counts.
 
@@ -125,7 +129,7 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         return self._fit(X, y, sample_weight, None)
 
     def partial_fit(
-        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Learn from rows in the given order; each is predicted first, then learned from.
 
@@ -137,6 +141,13 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
         """
         return self._partial_fit(X, y, sample_weight, None)
 
+    def _check_targets(self, y: ArrayLike | None) -> np.ndarray:
+        found = super()._check_targets(y)
+        # The first known target sets the unit and the origin of all others.
+        if self._resume is None and np.all(np.isnan(found)):
+            raise ValueError("Input y contains NaN only; give the targets that are known.")
+        return found
+
     def _encode(self, y: np.ndarray, X: mirror.Rows, role: ArrayLike | None) -> OnlineTargets:
         state, values = self._resume, y.reshape(len(y), -1)
         known = values.shape[1] if state is None else state.stored.n_outputs
@@ -144,9 +155,6 @@ class MirrorDescentRegressor(RegressorMixin, MirrorDescent):
             raise ValueError(
                 f"y has {values.shape[1]} columns, and had {known} before; give the same targets."
             )
-        # The first known target sets the unit and the origin of all others.
-        if state is None and np.all(np.isnan(values)):
-            raise ValueError("Input y contains NaN only; give the targets that are known.")
         # The shape of the first targets decides that of all predictions.
         single = y.ndim == 1 if state is None else state.single
         nothing = np.empty(0, dtype=np.int64)

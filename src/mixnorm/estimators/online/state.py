@@ -10,8 +10,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import column_or_1d
 
+from mixnorm._array import ArrayLike
 from mixnorm.engines.mirror import PERCEPTRON, BlockLearner, LearnerState, RowLearner, Rows
+from mixnorm.estimators._common.inputs import check_one_kind_of_label
 from mixnorm.estimators.online.curve import Curve
 from mixnorm.estimators.online.names import Names
 from mixnorm.models import ClassOutputs, Inputs, NumberOutputs, TaskOutputs, gives_probabilities
@@ -176,3 +179,17 @@ def place_labels(
         places = {**places, **{label: len(places) + at for at, label in enumerate(unseen)}}
     own = np.asarray([places[label] for label in labels], dtype=np.int64)
     return own[inverse.reshape(-1)], known
+
+
+def check_tasks(task: ArrayLike, n_samples: int) -> np.ndarray:
+    """Return the tasks of rows as an array, after checks."""
+    found = np.asarray(task)
+    if found.ndim == 0:
+        raise ValueError(f"task={task!r} is a single task; give one for each row.")
+    check_one_kind_of_label(task, "task")
+    found = np.asarray(column_or_1d(task))
+    if any(name is None or name != name for name in found.tolist()):
+        raise ValueError("task contains NaN or None; drop rows whose task is unknown.")
+    if len(found) != n_samples:
+        raise ValueError(f"X has {n_samples} rows and task {len(found)}: give one task per row.")
+    return found

@@ -23,6 +23,7 @@ from mixnorm.estimators._common.parameters import (
     Whole,
     maybe,
 )
+from mixnorm.estimators._common.parts import map_parts
 from mixnorm.estimators._common.progress import FitTask, Rounds, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.staged import StagedClassifier
 from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning
@@ -224,6 +225,7 @@ class JointBoostClassifier(_Boosted):
         """Training loss before the first round."""
         return float(self._get_model().path.null_loss)
 
+    @map_parts
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return class probabilities.
 
@@ -243,6 +245,7 @@ class JointBoostClassifier(_Boosted):
         """
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
+    @map_parts
     def predict_log_proba(self, X: MatrixLike) -> np.ndarray:
         """Return the logarithm of the class probabilities.
 

@@ -13,6 +13,7 @@ from mixnorm._array import Array, ArrayLike, MatrixLike
 from mixnorm.estimators._common.inputs import apply_class_weights, check_weights
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import ClassWeight, Jobs
+from mixnorm.estimators._common.parts import map_parts
 from mixnorm.estimators._common.progress import FitTask, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.staged import StagedClassifier
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier
@@ -247,6 +248,7 @@ class OneVsRestGreedy(GreedyParameters, _OneVsRest):
         """Iterations of all corrective steps together."""
         return sum(one.n_iter_ for one in self.estimators_)
 
+    @map_parts
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return class probabilities.
 

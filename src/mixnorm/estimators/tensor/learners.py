@@ -7,13 +7,14 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 
 from mixnorm._array import ArrayLike
 from mixnorm._checks import check_array
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import check_number_targets, unit_of
 from mixnorm.estimators._common.parameters import ClassWeight, Loss, Switch
+from mixnorm.estimators._common.regressor import RegressorMixin
 from mixnorm.estimators.kernels.classifier import encode_labels
 from mixnorm.estimators.kernels.inputs import LossWeight
 from mixnorm.estimators.tensor.base import TensorKernelLearner
