@@ -3,9 +3,14 @@
 import functools
 import importlib
 import os
+import pickle
+from multiprocessing.pool import ThreadPool
 
+import joblib
 import pytest
 from hypothesis import settings
+from joblib.externals.loky.backend.reduction import dumps
+from joblib.parallel import ThreadingBackend
 
 # scikit-learn's array API dispatch asks for this, and SciPy reads it when it is first imported.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -22,6 +27,30 @@ def xp(request):
     if request.param == "torch":
         return importlib.import_module("array_api_compat.torch")
     return importlib.import_module(request.param)
+
+
+class CopyingBackend(ThreadingBackend):
+    """Runs jobs of joblib one at a time in a thread, on copies made as for a process."""
+
+    supports_sharedmem = False
+
+    def _get_pool(self):
+        self._pool = self._pool or ThreadPool(1)
+        return self._pool
+
+    def submit(self, func, callback=None):
+        sent = dumps(func)
+        return super().submit(lambda: pickle.loads(dumps(pickle.loads(sent)())), callback)
+
+
+@pytest.fixture
+def copied_jobs():
+    """Let parallel jobs work on copies of what they are given, and return copies.
+
+    So they do in processes, which take seconds to start; few tests start real ones.
+    """
+    with joblib.parallel_config(backend=CopyingBackend()):
+        yield
 
 
 def pytest_collection_modifyitems(items):

@@ -102,6 +102,7 @@ def test_any_scorer_of_scikit_learn_may_choose(name):
             assert np.argmax(scored) == np.argmax(plain)
 
 
+@pytest.mark.usefixtures("copied_jobs")
 @pytest.mark.parametrize("name", SEARCHES)
 def test_workers_find_the_same(name):
     model = small(name, n_jobs=2)

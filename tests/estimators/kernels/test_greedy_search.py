@@ -136,6 +136,7 @@ BANKS = {
 }
 
 
+@pytest.mark.usefixtures("copied_jobs")
 @pytest.mark.parametrize(
     ("name", "scan"),
     [("factors", "exact"), ("little memory", "factors"), ("all columns", "factors")],

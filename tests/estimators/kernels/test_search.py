@@ -336,6 +336,7 @@ PLACES = {
 }
 
 
+@pytest.mark.usefixtures("copied_jobs")
 @pytest.mark.parametrize("place", PLACES)
 def test_workers_find_the_same(place):
     X, y = rows()

@@ -317,7 +317,8 @@ def test_a_pool_that_tells_little(digits):
     assert np.array_equal(model.predict(X), OneVsRestGreedy(2).fit(X**2, y).predict(X**2))
 
 
-def test_in_processes(model, digits):
+@pytest.mark.usefixtures("copied_jobs")
+def test_jobs_on_copies(model, digits):
     X, y = digits
     found = OneVsRestGreedy(6, n_jobs=2).fit(X, y)
     assert np.array_equal(found.coef_, model.coef_)

@@ -123,6 +123,7 @@ def test_groups_of_rows_stay_together(noisy):
     assert "split3_test_score" in model.cv_results_
 
 
+@pytest.mark.usefixtures("copied_jobs")
 def test_regression_with_many_outputs_and_jobs():
     X, y = load_diabetes(return_X_y=True)
     Y = np.column_stack([y, -y + 10 * X[:, 0]])
