@@ -345,11 +345,16 @@ class PreparedPool:
         return 1.0
 
     def open_offers(self, atom: Any) -> list[tuple[Any, np.ndarray, bool]]:
-        """Return atoms that might be better than ``atom``, where a pool ranks them on a sample.
+        """Return the atoms that might be better than a chosen one, for all that is known.
 
-        See :class:`~mixnorm.pools.BlockPool`.
+        A pool that ranks atoms on a sample of rows has such. Each comes with the largest magnitudes
+        of its gradient, ``(width, n_outputs)``, and whether its score might be better than that of
+        ``atom``.
         """
         return []
+
+    def learn(self, residual: Any, atoms: Sequence[Any]) -> None:
+        """Compute the gradients of atoms on all rows, where a pool ranks them on a sample."""
 
     def adjust(self, atoms: Sequence[Any], slopes: Array, bends: Array) -> Any:
         """Return steps of the parameters of ``atoms`` that lower the loss.

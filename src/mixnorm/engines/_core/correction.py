@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -121,6 +121,10 @@ class Correction:
 
     def _accept(self, found: Any) -> None:
         """Take over what a trial has computed."""
+        raise NotImplementedError
+
+    def bound_gains(self, atoms: Sequence[Any], bounds: Sequence[Any]) -> Any:
+        """Return bounds of the gains of atoms of which only bounds of the gradients are known."""
         raise NotImplementedError
 
     def _make_factor(self) -> CurvatureFactor:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -146,11 +146,11 @@ class CurvatureFactor:
     def gains(
         self,
         design: Array,
-        blocks: list[Array],
-        gradients: list[Array],
+        blocks: Sequence[Array],
+        gradients: Sequence[Array],
         ridge: float,
         left: Array | None = None,
-        wholes: list[Array] | None = None,
+        wholes: Sequence[Array] | None = None,
     ) -> Any:
         """Return the gain of each block of new rows over the chosen ones, by output.
 
@@ -186,7 +186,12 @@ class CurvatureFactor:
         return 0.5 * gradient * gradient / bend
 
     def bound_gains(
-        self, design: Array, blocks: list[Array], bounds: list[Array], ridge: float, left: Array
+        self,
+        design: Array,
+        blocks: Sequence[Array],
+        bounds: Sequence[Array],
+        ridge: float,
+        left: Array,
     ) -> Any:
         """Return bounds of the gains of blocks of rows, summed over outputs.
 

@@ -366,7 +366,7 @@ class BlockSupport(Correction):
         samples = [rows.sample for rows in blocks]
         return factor.gains(self.design, samples, slopes, ridge, left, wholes)
 
-    def bound_gains(self, atoms: Sequence[Any], bounds: list[np.ndarray]) -> np.ndarray:
+    def bound_gains(self, atoms: Sequence[Any], bounds: Sequence[Any]) -> np.ndarray:
         """Return bounds of the gains of atoms of which only bounds of the gradients are known."""
         factor, pool = self.curvature(), self._pool
         samples = [pool.rows_on(pool.data.sample, [atom]) for atom in atoms]

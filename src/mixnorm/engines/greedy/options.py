@@ -68,6 +68,11 @@ class GreedyOptions(Parameters):
         hardly matters.) Lower it for exact weights.
     max_iter : int, default=500
         Largest number of iterations of one corrective step. Raise it if a warning says so.
+    scan : {"sample", "exact"}, default="sample"
+        How the columns of a table of row blocks are compared; data in memory are always compared on
+        all rows. ``"sample"`` ranks them on a sample of rows and computes the leaders on all rows;
+        a column that bounds cannot rule out is computed too, so that the choice is that of
+        ``"exact"`` up to a probability of a millionth. ``"exact"`` reads all columns in each round.
 
     Examples
     --------
@@ -90,3 +95,4 @@ class GreedyOptions(Parameters):
     scale: bool | str = "std"
     tol: float = 1e-4
     max_iter: int = 500
+    scan: str = "sample"

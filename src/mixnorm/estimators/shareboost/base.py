@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Self
 
 import joblib
@@ -155,11 +155,9 @@ class BaseShareBoost(
             self._check_continues(previous, table.shape[1])
         dtype = working_dtype(np.empty(0, dtype=table.dtype))
         found, outputs, n_outputs = self._survey_table(table, dtype)
-        options = self.options_
-        pool = copy.deepcopy(self._pool())
-        data = pool.prepare_blocks(
-            found.data, scale=options.scale, fit_intercept=self.fit_intercept
-        )
+        options, pool = self.options_, copy.deepcopy(self._pool())
+        bound = found.data if options.scan == "sample" else replace(found.data, screen=None)
+        data = pool.prepare_blocks(bound, scale=options.scale, fit_intercept=self.fit_intercept)
         training = _Training(data, found.target, n_outputs, found.weight, found.n_rows, outputs)
         return self._run(training, previous, (table, None, None))
 
@@ -246,7 +244,7 @@ class BaseShareBoost(
     def _engine_options(self, unit: float) -> dict[str, Any]:
         """Return the keyword arguments of the engine that are parameters."""
         alpha, options = self._get_alpha(), self.options_.get_params(deep=False)
-        del options["scale"]  # the pool has applied it
+        del options["scale"], options["scan"]  # the pool has applied them
         return {
             "alpha": alpha if isinstance(alpha, str) else float(alpha) * unit,
             "max_inputs": self.max_inputs,

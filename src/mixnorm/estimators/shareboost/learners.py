@@ -191,7 +191,7 @@ class ShareBoostClassifier(StagedClassifierMixin, BaseShareBoost):
         name = type(self).__name__
         found, factors = survey_labels(table, self.class_weight, dtype, name)
         classes, previous = found.target.classes, self._find_previous()
-        if previous is not None and not np.array_equal(previous.outputs.classes, classes):
+        if previous is not None and not np.array_equal(self._model_outputs.classes, classes):
             refuse_to_continue("continues a path, but the table has other classes than before")
         outputs = ClassOutputs(classes, copy.deepcopy(self._loss()))
         training = train_on_labels(table, found, factors, outputs, dtype)
@@ -354,14 +354,15 @@ class ShareBoostRegressor(RegressorMixin, BaseShareBoost):
         found, previous = survey_numbers(table, dtype), self._find_previous()
         loss = copy.deepcopy(self._loss())
         outputs = number_outputs(found, bool(self.fit_intercept), dtype, loss)
-        count = len(outputs.centre)
+        count = len(np.atleast_1d(outputs.centre))
         if previous is not None:  # a path is continued in its own units
-            known = previous.outputs
-            if len(known.centre) != count:
+            known, width = previous.outputs, len(previous.path.null_intercept)
+            if width != count:
                 refuse_to_continue(
-                    f"continues a path of {len(known.centre)} outputs, but the table has {count}"
+                    f"continues a path of {width} outputs, but the table has {count}"
                 )
-            outputs = NumberOutputs(outputs.single, known.unit, known.centre, loss)
+            centre = np.atleast_1d(known.centre)
+            outputs = NumberOutputs(outputs.single, known.unit, centre, loss)
         return train_on_numbers(table, found, outputs, dtype), outputs, count
 
     def _loss(self) -> Any:

@@ -40,6 +40,7 @@ OPTION_KINDS = {
     "scale": By(scale_name),
     "tol": Number(least=0),
     "max_iter": Whole(least=1),
+    "scan": OneOf(["exact", "sample"]),
 }
 
 

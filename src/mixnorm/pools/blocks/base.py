@@ -120,19 +120,6 @@ class BlockPool(PreparedPool):
         """Tell whether some row may have much of an atom's curvature, which a sample can miss."""
         return True
 
-    # A pool that ranks atoms on a sample has these three.
-
-    def open_offers(self, atom: Any) -> list[tuple[Any, np.ndarray, bool]]:
-        """Return the atoms that might be better than a chosen one, for all that is known.
-
-        Each comes with the largest magnitudes of its gradient, ``(width, n_outputs)``, and whether
-        its score might be better than that of ``atom``.
-        """
-        return []
-
-    def learn(self, residual: ResidualSums, atoms: Sequence[Any]) -> None:
-        """Compute the gradients of atoms on all rows."""
-
 
 def take_columns(X: Any, columns: np.ndarray) -> Any:
     """Return some columns of an array or a sparse matrix."""
