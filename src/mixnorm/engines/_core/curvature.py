@@ -163,7 +163,7 @@ class CurvatureFactor:
         """
         xp = namespace(design)
         if any(block.shape[0] > 1 for block in blocks):
-            known = wholes or [None] * len(blocks)
+            known: Sequence[Any] = wholes or [None] * len(blocks)
             parts = zip(blocks, gradients, known, strict=True)
             gains = [
                 self._block_gain(design, block, slope, ridge, left, whole)

@@ -57,6 +57,8 @@ def select(
     max_iter: int = 1000,
     start: Path | None = None,
     on_round: Callable[[Path], bool] | None = None,
+    resume: Path | None = None,
+    save: Callable[[Path], None] | None = None,
     settings: GreedySettings = DEFAULT_SETTINGS,
 ) -> Path:
     r"""Choose atoms one at a time, and fit the weights of all chosen columns again after each.
@@ -117,6 +119,11 @@ def select(
     on_round : callable, optional
         Called with the path so far after each round, and after each step back. The run ends if it
         returns True.
+    resume : Path, optional
+        The path that ``save`` got last in an earlier run with the same arguments. The run ends with
+        the same numbers as that one would have.
+    save : callable, optional
+        Called with the path so far after each scan of the pool.
     settings : GreedySettings
         Numbers that shape the algorithms.
 
@@ -139,7 +146,7 @@ def select(
     auto = isinstance(alpha, str)
     plan = GreedyPlan(
         pool, rule, swaps, limits, atoms_per_round, tol, n_atoms, n_atoms + backward, on_round,
-        n_rows if auto else None, settings,
+        n_rows if auto else None, settings, save,
     )  # fmt: skip
     # The evidence needs weights. The first round starts from a guess, and is corrected after it.
     first = first_alpha(n_rows) if auto else float(alpha)
@@ -148,7 +155,9 @@ def select(
     )
     run = _start_run(plan, _make_support(plan, problem, fit_intercept))
     if start is not None and start.rounds:
-        run.continue_path(start)
+        run.continue_path(start.first(n_atoms))
+    if resume is not None and resume.rounds:
+        run.continue_path(resume)
     return run.finish(backward, tune)
 
 
@@ -200,6 +209,7 @@ class GreedyPlan:
     #: Number of rows where the penalty follows the evidence; None where it is given.
     evidence_rows: float | None = None
     settings: GreedySettings = DEFAULT_SETTINGS
+    save: Callable[[Path], None] | None = None
 
 
 class Run:
@@ -274,7 +284,7 @@ class Run:
 
     def continue_path(self, start: Path) -> None:
         """Take over the rounds of another path."""
-        rounds, limits = start.first(self.plan.n_atoms).rounds, self.plan.limits
+        rounds, limits = start.rounds, self.plan.limits
         # Limits may be tighter than when the path was made.
         if not limits.allowance(self.plan.pool, rounds[-1].support).is_kept():
             raise ValueError(
@@ -302,6 +312,11 @@ class Run:
                     if self.report():
                         self.polish()
                         return True
+            if self.plan.save is not None and choices:
+                # A run that is resumed loads the path. So does this one, to go on with the same
+                # numbers.
+                self.support = self.load(self.path.rounds)
+                self.plan.save(self.path)
             if not choices:
                 # The last model was solved as an earlier one, and turns out to be the last.
                 self.polish()

@@ -41,6 +41,7 @@ from mixnorm.estimators._common.selector import ColumnSelectorMixin
 from mixnorm.estimators._common.staged import StagedMixin
 from mixnorm.estimators._common.tables import require_target, require_y, validate_table
 from mixnorm.estimators.shareboost.blocks import BlockTraining
+from mixnorm.estimators.shareboost.checkpoint import Checkpoint
 from mixnorm.estimators.shareboost.parameters import PathParameters
 from mixnorm.exceptions import (
     FewerFeaturesWarning,
@@ -49,7 +50,16 @@ from mixnorm.exceptions import (
     NotConvergedWarning,
 )
 from mixnorm.models import ClassOutputs, Inputs, NumberOutputs, Path, PathModel, Predictor
-from mixnorm.pools import Columns, Pool, PreparedPool, as_pool, bind, scale_name, working_dtype
+from mixnorm.pools import (
+    BlockPool,
+    Columns,
+    Pool,
+    PreparedPool,
+    as_pool,
+    bind,
+    scale_name,
+    working_dtype,
+)
 
 # Weights that are smaller than this on average are probably shares of rows, not counts.
 _LEAST_WEIGHT_OF_COUNTS = 0.1
@@ -199,6 +209,7 @@ class BaseShareBoost(
             return {"model_": PathModel(path, known, Inputs.of(self), outputs)}
 
         rounds = Rounds(whole, left, attributes)
+        saved = self._checkpoint(training, given[0])
         path = greedy.select(
             data,
             outputs.loss,
@@ -209,6 +220,8 @@ class BaseShareBoost(
             n_rows=training.n_rows,
             start=start,
             on_round=rounds.end,
+            resume=None if saved is None else saved.read(),
+            save=None if saved is None else saved.write,
             **self._engine_options(unit),
         )
         self.model_ = attributes(path)["model_"]
@@ -217,6 +230,19 @@ class BaseShareBoost(
         self._report(path, wanted)
         whole.end(dict)
         return self
+
+    def _checkpoint(self, training: _Training, X: Any) -> Checkpoint | None:
+        """Return the file that a table of blocks names for the path of its fit, if it does."""
+        if not isinstance(X, BlockTable) or X.checkpoint is None:
+            return None
+        data, facts = training.data, []
+        if isinstance(data, BlockPool):
+            found = data.data.statistics
+            facts = [found.low, found.high, found.mean, found.deviation]
+        size = self.n_features_to_select, X.shape, X.block_rows, X.names, training.n_rows
+        options = self.options_.get_params(deep=False)
+        mark = joblib.hash((self._settings(), options, size, facts, vars(training.outputs)))
+        return Checkpoint(X.checkpoint, str(mark))
 
     def _bind_pool(self, pool: Pool, X: Array, weight: Array) -> Any:
         """Return the pool bound to the training data."""
