@@ -5,6 +5,8 @@ from mixnorm.data.blocks.cluster import ClusterExecutor as ClusterExecutor
 from mixnorm.data.blocks.compress import LARGEST_WIDTH as LARGEST_WIDTH
 from mixnorm.data.blocks.compress import Compressed as Compressed
 from mixnorm.data.blocks.compress import compress as compress
+from mixnorm.data.blocks.folds import Fold as Fold
+from mixnorm.data.blocks.folds import take_fold as take_fold
 from mixnorm.data.blocks.make import find_table as find_table
 from mixnorm.data.blocks.make import from_arrays as from_arrays
 from mixnorm.data.blocks.matrix import BlockMatrix as BlockMatrix

@@ -82,6 +82,23 @@ class Columns(Pool):
         usable, scales, members, prices = rest
         return PreparedColumns(matrix, members, usable, scales, known, weight, prices)
 
+    def prepare_small(
+        self,
+        X: np.ndarray,
+        *,
+        weight: np.ndarray,
+        statistics: ColumnStatistics,
+        scale: bool | str,
+        fit_intercept: bool,
+    ) -> PreparedColumns:
+        """Bind the pool to a small table that stands for a large one with these statistics."""
+        known, usable, scales, members, prices = self._measure(statistics, scale, fit_intercept)
+        matrix = as_matrix(X, X.dtype)
+        found = PreparedColumns(matrix, members, usable, scales, known, weight, prices)
+        found.made_by = found.pool = self
+        found.n_features = X.shape[1]
+        return found
+
     def bind_blocks(self, data: BlockData, scale: bool | str, fit_intercept: bool) -> BlockPool:
         """Bind the pool to a table of blocks."""
         from mixnorm.pools.blocks.columns import BlockColumns

@@ -473,6 +473,17 @@ class BlockTable:
             for start in range(part.start, part.stop, most)
         ]
 
+    def with_source(self, source: Source) -> BlockTable:
+        """Return a table of another source with the same blocks and options."""
+        return BlockTable(
+            source,
+            block_rows=self.block_rows,
+            memory=self.memory,
+            executor=self._executor,
+            folder=self.folder,
+            checkpoint=self.checkpoint,
+        )
+
     def forget(self) -> None:
         """Drop all rows that are kept for later sums."""
         if self._finalizer is not None:

@@ -130,6 +130,18 @@ def unscale_path(path: Path, data: PreparedPool, unit: float) -> Path:
     return replace(path, rounds=rounds, null_intercept=to_numpy(path.null_intercept))
 
 
+def cast_path(path: Path, dtype: Any) -> Path:
+    """Return a path with the weights and intercepts of all rounds in a dtype."""
+
+    def cast(step: Round) -> Round:
+        with np.errstate(over="ignore"):  # the estimator raises an error of its own
+            weights, intercept = step.weights.astype(dtype), step.intercept.astype(dtype)
+        return replace(step, weights=weights, intercept=intercept)
+
+    rounds = tuple(map(cast, path.rounds))
+    return replace(path, rounds=rounds, null_intercept=path.null_intercept.astype(dtype))
+
+
 def scale_path(path: Path, data: PreparedPool, like: Array, unit: float) -> Path:
     """Apply the scaling of columns in every round, and copy the path to the device of ``like``."""
     # A fit that goes on from an earlier path needs weights for scaled columns, in the library of

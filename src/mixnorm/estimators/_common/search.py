@@ -15,6 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import metadata_routing
 
 from mixnorm._array import ArrayLike, MatrixLike, to_numpy
+from mixnorm.data import BlockTable, find_table
 from mixnorm.estimators._common.arrays import take_rows
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.folds import fold_splitter, row_folds
@@ -23,6 +24,7 @@ from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import Folds, Jobs, Scoring, Switch
 from mixnorm.estimators._common.progress import FitTask, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.regressor import r2
+from mixnorm.estimators._common.tables import require_y
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
 from mixnorm.selection import Candidate, SearchResult, choose, search
 
@@ -165,6 +167,13 @@ class SearchedMixin(SearchParameters, FittedMixin):
         """Fit with the chosen parameters on all rows."""
         raise NotImplementedError
 
+    def _fit_table(self, table: BlockTable) -> Self:
+        """Search and fit on a table of row blocks, for learners that can."""
+        raise TypeError(
+            f"{type(self).__name__} takes arrays in memory, and not a table of row blocks. Search "
+            "on a sample of the rows (table.sample), then fit the learner without search on all."
+        )
+
     def _more_columns(self, found: SearchResult) -> dict[str, Any]:
         """Return more columns of ``cv_results_``, under names that scikit-learn does not have."""
         return {}
@@ -175,7 +184,7 @@ class SearchedMixin(SearchParameters, FittedMixin):
     def fit(
         self,
         X: MatrixLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         **params: Any,
@@ -203,8 +212,12 @@ class SearchedMixin(SearchParameters, FittedMixin):
             The fitted estimator.
         """
         self._check_parameters()
+        table = find_table(X, y, sample_weight)
         groups, metadata = self._route_metadata(sample_weight, groups, params)
         with all_or_nothing(self):
+            if table is not None:
+                return self._fit_table(table)
+            y = require_y(self, y)
             problem = self._search_problem(X, y, sample_weight)
             # Folds, scorer and metadata are checked before the first fit, which may take hours.
             splits = problem.splits(self.cv, groups)
@@ -220,15 +233,19 @@ class SearchedMixin(SearchParameters, FittedMixin):
                 n_jobs=self.n_jobs,
                 progress=progress,
             )
-            if not len(found.chains):
-                raise ValueError(self._no_candidate)
-            best = choose(found, one_standard_error=bool(self.one_standard_error))
-            results = found.cv_results | self._more_columns(found)
-            self.search_ = replace(found, best_index=best, cv_results=results)
-            self._report_search(len(splits))
+            self._keep_search(found, len(splits))
             self._refit(problem, self.search_.best_params, progress)
             progress.end(dict)
             return self
+
+    def _keep_search(self, found: SearchResult, n_splits: int) -> None:
+        """Choose a candidate and keep the result of the search."""
+        if not len(found.chains):
+            raise ValueError(self._no_candidate)
+        best = choose(found, one_standard_error=bool(self.one_standard_error))
+        results = found.cv_results | self._more_columns(found)
+        self.search_ = replace(found, best_index=best, cv_results=results)
+        self._report_search(n_splits)
 
     def _make_learner(self, learner: Callable[..., Any], **params: Any) -> Any:
         """Return the learner without cross-validation, with the same parameters and ``params``.

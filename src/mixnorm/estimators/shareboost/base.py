@@ -17,6 +17,7 @@ from mixnorm.engines import greedy
 from mixnorm.engines.penalties import as_penalty
 from mixnorm.estimators._common.arrays import (
     as_table,
+    cast_path,
     check_pool_takes,
     check_shape,
     new_table,
@@ -40,7 +41,7 @@ from mixnorm.estimators._common.progress import (
 from mixnorm.estimators._common.selector import ColumnSelectorMixin
 from mixnorm.estimators._common.staged import StagedMixin
 from mixnorm.estimators._common.tables import require_target, require_y, validate_table
-from mixnorm.estimators.shareboost.blocks import BlockTraining
+from mixnorm.estimators.shareboost.blocks import BlockTraining, CompressedRows
 from mixnorm.estimators.shareboost.checkpoint import Checkpoint
 from mixnorm.estimators.shareboost.parameters import PathParameters
 from mixnorm.exceptions import (
@@ -156,7 +157,7 @@ class BaseShareBoost(
         training = _Training(data, encoded, n_outputs, weight, n_rows, outputs)
         return self._run(training, previous, (X, y, sample_weight), progress)
 
-    def _fit_table(self, table: BlockTable) -> Self:
+    def _fit_table(self, table: BlockTable, progress: FitTask | None = None) -> Self:
         """Run the engine on a table of row blocks and keep the model."""
         validate_table(self, table)
         require_target(self, table)
@@ -166,10 +167,26 @@ class BaseShareBoost(
         dtype = working_dtype(np.empty(0, dtype=table.dtype))
         found, outputs, n_outputs = self._survey_table(table, dtype)
         options, pool = self.options_, copy.deepcopy(self._pool())
-        bound = found.data if options.scan == "sample" else replace(found.data, screen=None)
-        data = pool.prepare_blocks(bound, scale=options.scale, fit_intercept=self.fit_intercept)
-        training = _Training(data, found.target, n_outputs, found.weight, found.n_rows, outputs)
-        return self._run(training, previous, (table, None, None))
+        if isinstance(outputs, NumberOutputs) and found.compresses(pool, outputs.loss):
+            small = found.compress(outputs, bool(self.fit_intercept))
+            data = self._bind_compressed(pool, small)
+            training = _Training(data, small.target, n_outputs, small.weight, found.n_rows, outputs)
+        else:
+            bound = found.data if options.scan == "sample" else replace(found.data, screen=None)
+            scale, intercept = options.scale, self.fit_intercept
+            blocks = pool.prepare_blocks(bound, scale=scale, fit_intercept=intercept)
+            training = _Training(
+                blocks, found.target, n_outputs, found.weight, found.n_rows, outputs
+            )
+        return self._run(training, previous, (table, None, None), progress)
+
+    def _bind_compressed(self, pool: Any, small: CompressedRows) -> PreparedPool:
+        """Return the columns bound to a small table with the same squared loss."""
+        options = {"scale": self.options_.scale, "fit_intercept": self.fit_intercept}
+        found: PreparedPool = pool.prepare_small(
+            small.X, weight=small.weight, statistics=small.statistics, **options
+        )
+        return found
 
     def _survey_table(
         self, table: BlockTable, dtype: Any
@@ -206,6 +223,8 @@ class BaseShareBoost(
         def attributes(path: Path) -> dict[str, Any]:
             known = data.pool  # it may learn in each round
             path = unscale_path(path, data, unit)
+            if isinstance(given[0], BlockTable):  # sums over blocks are in double precision
+                path = cast_path(path, working_dtype(np.empty(0, dtype=given[0].dtype)))
             return {"model_": PathModel(path, known, Inputs.of(self), outputs)}
 
         rounds = Rounds(whole, left, attributes)

@@ -10,11 +10,13 @@ import numpy as np
 from mixnorm._array import is_sparse
 from mixnorm.data import (
     BlockTable,
+    ColumnStatistics,
     LabelFacts,
     NumberFacts,
     RowBlock,
     Survey,
     as_targets,
+    compress,
     join_labels,
     join_numbers,
     label_facts,
@@ -24,14 +26,17 @@ from mixnorm.data import (
 from mixnorm.engines import greedy
 from mixnorm.estimators._common.inputs import weigh_classes
 from mixnorm.estimators._common.units import check_alike, check_sizes
+from mixnorm.losses import Squared
 from mixnorm.models import ClassOutputs, NumberOutputs
-from mixnorm.pools import BlockData, RowSample
+from mixnorm.pools import BlockData, Columns, RowSample
 
 # From this many rows on, second derivatives are those of a sample of half as many, the same rows
 # that the engine would draw from rows in memory.
 _ROWS_TO_SAMPLE = 16_384
 # Rows that rank the columns before the best are compared on all rows.
 _ROWS_TO_SCREEN = 1 << 17
+# Tables with more columns are not compressed: the moments would cost more than the rounds.
+_WIDTH_TO_COMPRESS = 512
 # Share of the memory that these rows may take.
 _SHARE_FOR_SAMPLES = 0.125
 
@@ -92,6 +97,30 @@ class BlockTraining:
     target: greedy.BlockTarget
     weight: np.ndarray
     n_rows: float
+    survey: Survey
+
+    def compresses(self, pool: Any, loss: Any) -> bool:
+        """Tell whether a small table has the same loss for columns of this table."""
+        width = self.data.table.shape[1]
+        return isinstance(loss, Squared) and type(pool) is Columns and width <= _WIDTH_TO_COMPRESS
+
+    def compress(self, outputs: NumberOutputs, centred: bool) -> CompressedRows:
+        """Return the small table."""
+        small = compress(self.data.table, self.survey, centred=centred)
+        X = small.X * small.scale + small.centre
+        Y = small.Y * small.target_scale + small.target_centre
+        target = (Y - outputs.centre) / outputs.unit
+        return CompressedRows(X, target, small.weight, self.survey.statistics)
+
+
+@dataclass(frozen=True, eq=False)
+class CompressedRows:
+    """A small table with the same squared loss as a large one (:eq:`compressed-squares`)."""
+
+    X: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray
+    statistics: ColumnStatistics
 
 
 def survey_labels(
@@ -206,7 +235,7 @@ def _train(
     targets = [recipe.make(sample.y) for sample in found.samples]
     seen = targets[1] if screened else None
     target = greedy.BlockTarget(recipe, targets[0], seen, total, factors)
-    return BlockTraining(data, target, samples[0].weight, total)
+    return BlockTraining(data, target, samples[0].weight, total, found)
 
 
 def _stand_for_all(

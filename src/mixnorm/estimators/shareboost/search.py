@@ -7,22 +7,25 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 
 from mixnorm._array import ArrayLike, MatrixLike
+from mixnorm.data import BlockTable
 from mixnorm.estimators._common.arrays import take_rows
 from mixnorm.estimators._common.inputs import DEFAULT_SIZE, check_weights, weight_numbers
 from mixnorm.estimators._common.parameters import ListOf, maybe, values_to_try
 from mixnorm.estimators._common.progress import FitTask
 from mixnorm.estimators._common.search import RowProblem, SearchedMixin
+from mixnorm.estimators._common.tables import require_target, require_y, validate_table
 from mixnorm.estimators.shareboost.base import BaseShareBoost
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.estimators.shareboost.parameters import ALPHA
+from mixnorm.estimators.shareboost.table_search import TableProblem, check_table_search
 from mixnorm.exceptions import MixnormWarning
-from mixnorm.selection import Candidate, SearchResult
+from mixnorm.selection import Candidate, SearchResult, search
 
 
 @dataclass(eq=False)
@@ -98,7 +101,7 @@ class _SizeByCrossValidation(SearchedMixin, BaseShareBoost):
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> SizeProblem:
         X, pool = self._training_table(X)
-        X, y = self._check_training(X, y)
+        X, y = self._check_training(X, require_y(self, y))
         weight = None
         if sample_weight is not None:  # not divided by their sum, as alpha="auto" counts rows
             check_weights(sample_weight, X.shape[0], np.float64)
@@ -108,6 +111,24 @@ class _SizeByCrossValidation(SearchedMixin, BaseShareBoost):
         plain._remember(X, y)
         given = self.alpha if self.alphas is None else self.alphas
         return SizeProblem(plain, X, y, weight, values_to_try(given, "alphas", texts=True))
+
+    def _fit_table(self, table: BlockTable, progress: FitTask | None = None) -> Self:
+        """Search over the sizes of paths of a table, then fit one of the best size on all rows."""
+        if progress is not None:  # the search has made its choice
+            return BaseShareBoost._fit_table(self, table, progress)
+        validate_table(self, table)
+        require_target(self, table)
+        check_table_search(self)
+        plain = self._make_learner(self._kind)
+        given = self.alpha if self.alphas is None else self.alphas
+        problem = TableProblem(plain, table, values_to_try(given, "alphas", texts=True))
+        folds = problem.folds(self.cv)
+        whole = FitTask.of_fit(self, table, None, None, len(folds) + 1)
+        found = search(problem, folds, scoring={"score": problem.score}, progress=whole)
+        self._keep_search(found, len(folds))
+        self._fit_table(table, whole)
+        whole.end(dict)
+        return self
 
     def _refit(self, problem: SizeProblem, params: dict[str, Any], progress: FitTask) -> None:
         self._fit(problem.X, problem.y, problem.weight, problem.estimator.pool, progress)
