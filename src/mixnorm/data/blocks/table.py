@@ -24,7 +24,7 @@ from mixnorm.data.blocks.sums import Combine, Subtree, TreeSum, add, join_rows
 # Rows of a block, and the most bytes of a dense one: tasks hold a few blocks each.
 _BLOCK_ROWS, _BLOCK_BYTES = 1 << 16, 1 << 26
 # Share of the memory for rows that are kept; the rest is for blocks at work, samples and results.
-_SHARE_KEPT = 0.5
+_SHARE_KEPT = 0.4
 # Share of the memory for rows that travel to a worker with a task.
 _SHARE_SENT = 0.125
 
@@ -263,6 +263,8 @@ class BlockTable:
         self._blocks = list(split_rows(source.n_rows, self.block_rows))
         #: Bytes read from files, by all sums so far.
         self.bytes_read = 0
+        #: Sums so far that read all columns.
+        self.full_reads = 0
         #: Called with the number of finished blocks and of all blocks, while a sum is under way.
         self.on_progress: Callable[[int, int], None] | None = None
         self._token = secrets.token_hex(8)
@@ -314,6 +316,7 @@ class BlockTable:
             Arrays by row, in the memory of the caller, of which each block gets its own rows.
         """
         tree = TreeSum(combine)
+        self.full_reads += isinstance(columns, slice)
         for subtrees in self._run(function, columns, target, recipe, combine, beside):
             tree.extend(subtrees)
         return tree.total()

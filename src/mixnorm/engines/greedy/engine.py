@@ -164,6 +164,11 @@ def select(
 def _make_support(plan: GreedyPlan, problem: CorrectionProblem, fit_intercept: bool) -> Any:
     """Return a support without atoms: of rows in memory, or of a table of row blocks."""
     if isinstance(plan.pool, BlockPool):
+        if plan.rule in ("line", "column"):
+            raise TypeError(
+                f"rule={plan.rule!r} compares features on rows in memory, and not in a table of "
+                "row blocks. Choose 'joint', 'exact', 'l1' or 'l2'."
+            )
         return BlockSupport(plan.pool, problem, fit_intercept)
     capacity, settings = plan.furthest, plan.settings
     if plan.limits.budget is not None:  # ``n_atoms`` may be far more than the budget pays for
