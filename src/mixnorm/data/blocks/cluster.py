@@ -77,7 +77,7 @@ def find_executor(client: Any) -> ClusterExecutor:
 def connect(address: str) -> Any:
     """Return a client of the scheduler at an address."""
     try:
-        from distributed import Client
+        import distributed
     except ImportError as error:
         raise WorkerError(
             f'executor={address!r} needs Dask: pip install "mixnorm[dask]"'
@@ -85,7 +85,8 @@ def connect(address: str) -> Any:
     found = _CLIENTS.get(address)
     if found is None or found.status != "running":
         try:
-            found = Client(address, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
+            make: Any = distributed.Client
+            found = make(address, timeout=10, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise WorkerError(
                 f"No Dask scheduler answers at {address} ({error}). Start one with `dask "

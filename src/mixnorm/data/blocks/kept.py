@@ -147,7 +147,7 @@ class _KeptBlock:
             with self._path.open("rb", buffering=0) as file:
                 for row, place in zip(rows, places, strict=True):
                     file.seek(place * row.nbytes)
-                    file.readinto(row.data.cast("B"))  # type: ignore[attr-defined]
+                    file.readinto(row.data.cast("B"))
             return rows
 
     _shape: tuple[int, np.dtype[Any]]
