@@ -77,7 +77,7 @@ def find_executor(client: Any) -> ClusterExecutor:
 def connect(address: str) -> Any:
     """Return a client of the scheduler at an address."""
     try:
-        from distributed import Client
+        import distributed
     except ImportError as error:
         raise WorkerError(
             f'executor={address!r} needs Dask: pip install "mixnorm[dask]"'
@@ -85,7 +85,8 @@ def connect(address: str) -> Any:
     found = _CLIENTS.get(address)
     if found is None or found.status != "running":
         try:
-            found = Client(address, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
+            make: Any = distributed.Client
+            found = make(address, timeout=10, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise WorkerError(
                 f"No Dask scheduler answers at {address} ({error}). Start one with `dask "
@@ -165,6 +166,10 @@ class ClusterExecutor:
             if left <= 0:
                 raise WorkerError(self.empty_message())
 
+    def look_again(self) -> None:
+        """Ask the scheduler for the workers at the next use."""
+        self._threads = (-1.0, {})
+
     def silence_message(self) -> str:
         """Return the message for a scheduler that does not answer."""
         return (
@@ -211,6 +216,8 @@ class _Attempt:
     key: str
     future: Any
     since: float
+    #: The worker that should compute it, if there is one.
+    home: str | None
     #: Futures of the rows that the task is given, if any.
     inputs: Any
 
@@ -248,12 +255,12 @@ class _Run:
         """Yield the results in order."""
         pause = min(_PAUSE, self._timeout / _LOOKS)
         try:
-            for place, task in enumerate(self._tasks):
-                self._submit(place, task.to_send() if hasattr(task, "to_send") else task)
+            for place in range(len(self._tasks)):
+                self._send(place)
             for place in range(len(self._tasks)):
                 while place not in self._found:
                     self._collect(self._wait(pause))
-                    if time.monotonic() - self._looked >= self._timeout / _LOOKS:
+                    if time.monotonic() - self._looked >= pause:
                         self._look()
                 yield self._found.pop(place)
         finally:
@@ -261,6 +268,11 @@ class _Run:
             for attempt in self._attempts.values():
                 attempt.future.release()
             self._attempts.clear()
+
+    def _send(self, place: int) -> None:
+        """Hand a task out for the first time, or again from the start."""
+        task = self._tasks[place]
+        self._submit(place, task.to_send() if hasattr(task, "to_send") else task)
 
     def _submit(self, place: int, task: Any, inputs: Any = None) -> None:
         """Hand a task out."""
@@ -274,7 +286,7 @@ class _Run:
                 compute, self._work, task, futures, key=key, pure=False,
                 workers=None if home is None else [home], allow_other_workers=home is not None,
             )  # fmt: skip
-        self._attempts[key] = _Attempt(place, key, future, time.monotonic(), futures)
+        self._attempts[key] = _Attempt(place, key, future, time.monotonic(), home, futures)
         # Bound to neither this run nor the future, so that both can go when they are done with.
         future.add_done_callback(_Note(self._events, key))
 
@@ -386,9 +398,10 @@ class _Run:
     def _retry(self, attempt: _Attempt, reason: str) -> None:
         """Hand a task out again; raise after several attempts."""
         self._drop(attempt)
-        place, task = attempt.place, self._tasks[attempt.place]
+        place = attempt.place
         failures = self._histories[place].failures
         failures.append(reason)
+        self._executor.look_again()
         if len(failures) >= _ATTEMPTS:
             raise WorkerError(
                 f"Task {place + 1} of {len(self._tasks)} of a sum over blocks ended without a "
@@ -398,7 +411,7 @@ class _Run:
                 f"executor=ClusterExecutor(client, timeout=...) more than {self._timeout:g} "
                 "seconds."
             )
-        self._submit(place, task.to_send() if hasattr(task, "to_send") else task)
+        self._send(place)
 
     def _look(self) -> None:
         """Look for workers that hang, and take their tasks away from them."""
@@ -424,7 +437,21 @@ class _Run:
             if self._beats.get(address, (None,))[0] != found["last_seen"]:
                 self._beats[address] = found["last_seen"], now
         owners = {key: address for address, keys in processing.items() for key in keys}
+        self._send_lost_ones(owners, workers["workers"])
         self._end_slow_ones(owners, now)
+
+    def _send_lost_ones(self, owners: dict[str, str], workers: dict[str, Any]) -> None:
+        """Hand tasks out again whose worker is gone, and that nobody has taken.
+
+        The scheduler does not give them to a worker that comes later, if it had none at the time.
+        """
+        self._executor.look_again()
+        for attempt in list(self._attempts.values()):
+            gone = attempt.home is not None and attempt.home not in workers
+            waits = attempt.future.status == "pending" and self._owner(attempt, owners) is None
+            if gone and waits and workers:
+                self._drop(attempt)
+                self._send(attempt.place)
 
     def _end_slow_ones(self, owners: dict[str, str], now: float) -> None:
         """Take tasks away from workers that take too long for them."""
