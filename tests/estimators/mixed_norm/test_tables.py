@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from mixnorm import MixedNormClassifier, MixedNormRegressor
+from mixnorm import MixedNormClassifier, MixedNormRegressor, MixedNormRegressorCV
 from mixnorm.data import ALL_COLUMNS, ArraySource, BlockTable, from_arrays
 
 NORMS = ["l1,1", "l2,1", "linf,1", "l2,2", "trace"]
@@ -165,3 +165,5 @@ def test_errors_of_tables():
         MixedNormClassifier().fit(from_arrays(X, np.zeros(N, dtype=int)))
     with pytest.raises(ValueError, match=r"nan in row 5"):
         MixedNormRegressor().fit(from_arrays(X, np.where(np.arange(N) == 5, np.nan, 1.0)))
+    with pytest.raises(TypeError, match="MixedNormRegressorCV takes arrays in memory"):
+        MixedNormRegressorCV().fit(from_arrays(X, Y), None)
