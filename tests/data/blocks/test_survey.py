@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mixnorm.data import as_matrix, from_arrays, join_labels, label_facts, survey
+from mixnorm.data import (
+    ArraySource,
+    BlockTable,
+    as_matrix,
+    from_arrays,
+    join_labels,
+    label_facts,
+    survey,
+)
 
 
 def draw(n=101, d=4, seed=0):
@@ -88,8 +96,9 @@ def test_numbers_that_are_not_finite_are_named(sparse):
     ],
 )
 def test_bad_weights(weight, message):
+    table = BlockTable(ArraySource(np.ones((20, 1)), None, weight), block_rows=8)
     with pytest.raises(ValueError, match=message):
-        survey(from_arrays(np.ones((20, 1)), None, weight, block_rows=8), np.dtype(float))
+        survey(table, np.dtype(float))
 
 
 @pytest.mark.parametrize(

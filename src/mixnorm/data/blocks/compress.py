@@ -116,6 +116,7 @@ def compress(
         second -= np.outer(first, first)
         centre = centre + scale * first
     rows = _factor(second)
+    rows[:, scale == 0.0] = 0.0  # and not the rounding of the factor
     if centred:
         rows = _balance(rows)
     rows *= np.sqrt(len(rows))

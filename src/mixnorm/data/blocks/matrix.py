@@ -6,7 +6,9 @@ are gathered once, in memory or in a file that is mapped, and never read from th
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -257,7 +259,7 @@ class _DenseStore(_Store):
         # Pages that nothing was written to take no memory.
         room = min(d, limit // max(1, n * dtype.itemsize))
         self._rows: np.ndarray = np.empty((room, n), dtype=dtype)
-        self._folder: Any = None
+        self._folder: Path | None = None
 
     def _read(self, missing: np.ndarray) -> None:
         first = len(self._places)
@@ -275,15 +277,17 @@ class _DenseStore(_Store):
 
     @property
     def _path(self) -> Path:
-        return Path(self._folder.name) / "columns"
+        if self._folder is None:
+            raise RuntimeError("The columns are in memory, not in a file.")
+        return self._folder / "columns"
 
     def _map(self, count: int) -> np.memmap:
         """Return a file with room for so many columns, with those gathered so far in it."""
         n, first = self._table.shape[0], self._folder is None
         if first:
-            self._folder = tempfile.TemporaryDirectory(
-                prefix="mixnorm-columns-", dir=self._table.folder
-            )
+            name = tempfile.mkdtemp(prefix="mixnorm-columns-", dir=self._table.folder)
+            self._folder = Path(name)
+            weakref.finalize(self, shutil.rmtree, name, ignore_errors=True)
         old = self._rows[: len(self._places)]
         # An array that is longer than the file makes it longer.
         mode: Any = "w+" if first else "r+"

@@ -24,6 +24,7 @@ from mixnorm.estimators.mixed_norm.base import NormLearner, NormParameters
 from mixnorm.estimators.mixed_norm.classifier import MixedNormClassifier, NormClassifier
 from mixnorm.estimators.mixed_norm.grid import check_grid
 from mixnorm.estimators.mixed_norm.regressor import MixedNormRegressor, NormRegressor
+from mixnorm.estimators.mixed_norm.tables import refuse_table
 from mixnorm.estimators.mixed_norm.training import Training
 from mixnorm.models import ClassOutputs, LinearModel, NumberOutputs, TaskOutputs
 from mixnorm.selection import Candidate, SearchResult
@@ -142,6 +143,7 @@ class _OneDesignCV(PenaltyByCrossValidation):
     def _search_problem(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> PenaltyProblem:
+        refuse_table(self, X)
         table, y = self._validate(X, y)
         weight = None
         if sample_weight is not None:

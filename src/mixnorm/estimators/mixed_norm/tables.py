@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,17 @@ def open_table(estimator: Any, table: BlockTable, dtypes: Any) -> BlockMatrix:
     return BlockMatrix(table, table.dtype if found else np.dtype(allowed[0]))
 
 
+def refuse_table(search: Any, X: Any) -> None:
+    """Raise for a table of row blocks, whose rows a search cannot split into folds."""
+    if isinstance(X, BlockTable):
+        name = type(search).__name__
+        raise TypeError(
+            f"{name} takes arrays in memory, not a table of row blocks. Choose alpha by it on a "
+            f"sample of the rows, and fit the table with {name.removesuffix('CV')}; or call its "
+            "path(table), and score the penalties on other rows."
+        )
+
+
 def convert_blocks(
     matrix: BlockMatrix, weight: np.ndarray, *, standardize: bool, centred: bool
 ) -> tuple[BlockMatrix, dict[str, Any]]:
@@ -72,8 +84,6 @@ def convert_blocks(
 
 def survey_numbers(table: BlockTable, dtype: Any, *, allow_missing: bool = False) -> Survey:
     """Return what one pass finds of a table whose targets are numbers."""
-    from functools import partial
-
     facts = partial(number_facts, allow_missing=allow_missing)
     return survey(table, dtype, target=facts, join_targets=join_numbers)
 

@@ -15,6 +15,7 @@ from mixnorm.estimators._common.folds import fold_splitter, row_folds, warn_of_s
 from mixnorm.estimators._common.parameters import Folds, Loss
 from mixnorm.estimators.mixed_norm import Training
 from mixnorm.estimators.mixed_norm.search import PenaltyByCrossValidation, PenaltyProblem, Rows
+from mixnorm.estimators.mixed_norm.tables import refuse_table
 from mixnorm.estimators.multitask.base import BaseMultiTask
 from mixnorm.estimators.multitask.learner import MultiTaskLearner
 from mixnorm.estimators.multitask.problem import TaskProblem, task_design
@@ -121,6 +122,7 @@ feature_names_in_
     def _search_problem(
         self, X: MatricesLike, y: TargetsLike, sample_weight: TargetsLike
     ) -> _TaskSearch:
+        refuse_table(self, X)
         problem = self._problem(X, y, sample_weight)
         penalties = problem.training, problem.outputs, self.alphas, self.alpha_ratio
         own = problem, sample_weight is not None
