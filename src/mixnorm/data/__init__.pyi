@@ -2,14 +2,14 @@ from mixnorm.data.base import BaseMatrix as BaseMatrix
 from mixnorm.data.base import ColumnSet as ColumnSet
 from mixnorm.data.base import ColumnStatistics as ColumnStatistics
 from mixnorm.data.blocks.cluster import ClusterExecutor as ClusterExecutor
+from mixnorm.data.blocks.collections import is_collection as is_collection
 from mixnorm.data.blocks.compress import LARGEST_WIDTH as LARGEST_WIDTH
 from mixnorm.data.blocks.compress import Compressed as Compressed
 from mixnorm.data.blocks.compress import compress as compress
+from mixnorm.data.blocks.make import check_in_memory as check_in_memory
 from mixnorm.data.blocks.make import find_table as find_table
 from mixnorm.data.blocks.make import from_arrays as from_arrays
 from mixnorm.data.blocks.matrix import BlockMatrix as BlockMatrix
-from mixnorm.data.blocks.memory import check_in_memory as check_in_memory
-from mixnorm.data.blocks.memory import is_collection as is_collection
 from mixnorm.data.blocks.parquet import ParquetSource as ParquetSource
 from mixnorm.data.blocks.parquet import read_parquet as read_parquet
 from mixnorm.data.blocks.sources import ALL_COLUMNS as ALL_COLUMNS
