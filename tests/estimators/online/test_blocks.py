@@ -124,9 +124,13 @@ def test_dask_collections_are_read_in_order():
             MirrorDescentClassifier().fit(rows, y)
         table = pd.DataFrame(X, columns=list("abcdef")).assign(y=LABELS)
         frame = dd.from_pandas(table, npartitions=3)
-        found = GroupPerceptron(shuffle=False).fit(frame.drop(columns="y"), frame["y"])
-    check_same(GroupPerceptron(shuffle=False).fit(table.drop(columns="y"), LABELS), found)
-    assert found.feature_names_in_.tolist() == list("abcdef")
+        whole = GroupPerceptron(shuffle=False).fit(table.drop(columns="y"), LABELS)
+        for y in (frame["y"], frame[["y"]]):
+            found = GroupPerceptron(shuffle=False).fit(frame.drop(columns="y"), y)
+            check_same(whole, found)
+            assert found.feature_names_in_.tolist() == list("abcdef")
+        with pytest.raises(TypeError, match="X is a Dask Delayed.*; give a Dask array or"):
+            found.partial_fit(dask.delayed(X), LABELS)
 
 
 @pytest.mark.parametrize("dense", [True, False])

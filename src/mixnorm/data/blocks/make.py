@@ -48,6 +48,11 @@ def find_table(X: Any, y: Any = None, sample_weight: Any = None) -> BlockTable |
     Dask arrays and data frames become one. A table has its own targets and weights.
     """
     if is_collection(X):
+        # Asked of the class: a Delayed seems to have every attribute.
+        if not hasattr(type(X), "shape"):
+            raise TypeError(
+                f"X is a Dask {type(X).__name__}; give a Dask array or DataFrame, or X.compute()."
+            )
         return from_arrays(X, y, sample_weight)
     if not isinstance(X, BlockTable):
         return None
@@ -78,8 +83,9 @@ def check_in_memory(X: object, taker: str) -> None:
         "mixnorm.data.from_arrays(X, y).sample(10_000, random_state=0)"
     )
     raise TypeError(
-        f"{taker} takes arrays in memory, and X is {what}. {give}. ShareBoost*, MixedNorm*, "
-        "MultiTaskLearner and the online learners work on blocks."
+        f"{taker} takes arrays in memory, and X is {what}. {give}. ShareBoost*, "
+        "MixedNormClassifier, MixedNormRegressor, MultiTaskLearner with one X, and the online "
+        "learners work on blocks."
     )
 
 
