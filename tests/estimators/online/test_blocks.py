@@ -4,7 +4,11 @@ import os
 import signal
 import warnings
 
+import dask
+import dask.array as da
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -103,6 +107,51 @@ def test_a_learner_from_a_table_is_stored_and_goes_on(tmp_path):
     check_same(load(tmp_path / "model").partial_fit(X, LABELS), found.partial_fit(X, LABELS))
 
 
+# --- Dask
+
+
+def test_dask_collections_are_read_in_order():
+    whole = MirrorDescentClassifier(shuffle=False).fit(X, LABELS, WEIGHT)
+    rows, y = da.from_array(X, chunks=(64, 3)), da.from_array(LABELS, chunks=100)
+    weight = da.from_array(WEIGHT, chunks=64)
+    with dask.config.set(scheduler="synchronous"):
+        found = MirrorDescentClassifier(shuffle=False).fit(rows, y, weight)
+        check_same(whole, found)
+        check_same(
+            whole.partial_fit(X, LABELS), found.partial_fit(from_arrays(rows, y, block_rows=17))
+        )
+        with pytest.raises(ValueError, match="Set shuffle=False"):
+            MirrorDescentClassifier().fit(rows, y)
+        table = pd.DataFrame(X, columns=list("abcdef")).assign(y=LABELS)
+        frame = dd.from_pandas(table, npartitions=3)
+        whole = GroupPerceptron(shuffle=False).fit(table.drop(columns="y"), LABELS)
+        for y in (frame["y"], frame[["y"]]):
+            found = GroupPerceptron(shuffle=False).fit(frame.drop(columns="y"), y)
+            check_same(whole, found)
+            assert found.feature_names_in_.tolist() == list("abcdef")
+        with pytest.raises(TypeError, match="X is a Dask Delayed.*; give a Dask array or"):
+            found.partial_fit(dask.delayed(X), LABELS)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_a_cluster_reads_the_blocks_and_changes_nothing(dense):
+    from distributed import Client
+
+    rows = X if dense else SPARSE
+    whole = MirrorDescentClassifier(shuffle=False).fit(rows, LABELS, WEIGHT)
+    with Client(
+        processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0"
+    ) as client:
+        table = from_arrays(rows, LABELS, WEIGHT, block_rows=16, executor=client)
+        found = MirrorDescentClassifier(shuffle=False).fit(table)
+        sample = table.sample(9, 1)
+        np.testing.assert_array_equal(found.predict(table), whole.predict(rows))
+    check_same(whole, found)
+    own = from_arrays(rows, LABELS, WEIGHT, block_rows=50, executor=1).sample(9, 1)
+    np.testing.assert_array_equal(sample[1], own[1])
+    assert (sample[0] != own[0]).sum() == 0
+
+
 # --- interrupts
 
 
@@ -191,7 +240,7 @@ def test_a_bad_row_is_named_and_those_before_it_count():
     ("y", "weight", "message"),
     [
         (np.where(np.arange(N) == 77, np.nan, 1.0), None, "The target is nan in row 77"),
-        (LABELS, np.where(np.arange(N) == 77, -1.0, 1.0), "sample_weight is -1.0 in row 77"),
+        (LABELS, np.where(np.arange(N) == 77, -1.0, 1.0), "77 is -1.0"),
         (LABELS, np.zeros(N), "sample_weight is zero for every row"),
         (np.stack([LABELS, LABELS], axis=1), None, "2 target columns"),
         (None, None, "requires targets, and the table has none"),

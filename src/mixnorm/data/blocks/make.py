@@ -48,6 +48,11 @@ def find_table(X: Any, y: Any = None, sample_weight: Any = None) -> BlockTable |
     Dask arrays and data frames become one. A table has its own targets and weights.
     """
     if is_collection(X):
+        # Asked of the class: a Delayed seems to have every attribute.
+        if not hasattr(type(X), "shape"):
+            raise TypeError(
+                f"X is a Dask {type(X).__name__}; give a Dask array or DataFrame, or X.compute()."
+            )
         return from_arrays(X, y, sample_weight)
     if not isinstance(X, BlockTable):
         return None
@@ -58,6 +63,30 @@ def find_table(X: Any, y: Any = None, sample_weight: Any = None) -> BlockTable |
                 "or make the table with mixnorm.data.from_arrays(X, y, sample_weight)."
             )
     return X
+
+
+def check_in_memory(X: object, taker: str) -> None:
+    """Raise for a table of row blocks or a Dask collection, which ``taker`` does not work on.
+
+    Examples
+    --------
+    >>> check_in_memory([[1.0, 2.0]], "MKLClassifier")
+    """
+    blocks = isinstance(X, BlockTable)
+    if not blocks and not is_collection(X):
+        return
+    what = "a table of row blocks" if blocks else f"a Dask collection ({type(X).__name__})"
+    give = (
+        "Give a sample of rows: X, y, weight = table.sample(10_000, random_state=0)"
+        if blocks
+        else "If it fits into memory, give X.compute(); else some of its rows, such as "
+        "mixnorm.data.from_arrays(X, y).sample(10_000, random_state=0)"
+    )
+    raise TypeError(
+        f"{taker} takes arrays in memory, and X is {what}. {give}. ShareBoost*, "
+        "MixedNormClassifier, MixedNormRegressor, MultiTaskLearner with one X, and the online "
+        "learners work on blocks."
+    )
 
 
 def _as_source(X: Any, y: Any, weight: Any) -> Source:

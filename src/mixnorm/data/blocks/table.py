@@ -379,31 +379,33 @@ class BlockTable:
         Block
             With the weights, where the table has them.
         """
-        for done, (block, bytes_read) in enumerate(read_ahead(self._read(columns, target))):
+        for blocks, bytes_read in read_ahead(self._read(columns, target)):
             self.bytes_read += bytes_read
-            yield block
-            if self.on_progress is not None:
-                self.on_progress(done + 1, self.n_blocks)
+            for block in blocks:
+                yield block
+                if self.on_progress is not None:
+                    self.on_progress(block.number + 1, self.n_blocks)
 
     def _read(
         self, columns: ColumnChoice, target: bool
-    ) -> Generator[tuple[Block, int], None, None]:
-        """Yield blocks in order, and the bytes read from files for each."""
+    ) -> Generator[tuple[list[Block], int], None, None]:
+        """Yield a few blocks at a time, in order, and the bytes read from files for them."""
         executor = self.executor()
         if executor.remote:
-            step = executor.n_workers
+            step = min(executor.n_workers, _MOST_AHEAD)
             ranges = self.source.ranges(self._blocks, step)
             tasks = self._make_tasks(executor, ranges, _AsList(_keep_block), columns, target)
             for start in range(0, len(tasks), step):
-                for part in executor.run(run_task, tasks[start : start + step]):
-                    found = [block for subtree in part.subtrees for block in subtree.value]
-                    for place, block in enumerate(found):
-                        yield block, 0 if place else part.bytes_read
+                # All at once: a run that waits for its caller would take workers for slow.
+                parts = list(executor.run(run_task, tasks[start : start + step]))
+                subtrees = itertools.chain.from_iterable(part.subtrees for part in parts)
+                blocks = [block for subtree in subtrees for block in subtree.value]
+                yield blocks, sum(part.bytes_read for part in parts)
             return
         meter, seen = Meter(), 0
         request = Request(columns, target, self.source.has_weight)
         for number, found in enumerate(self.source.scan(self._blocks, request, meter)):
-            yield Block(number, self._blocks[number], *found, None), meter.bytes_read - seen
+            yield [Block(number, self._blocks[number], *found, None)], meter.bytes_read - seen
             seen = meter.bytes_read
 
     def sample(self, n: int, random_state: Any = None) -> tuple[Any, Any, Any]:
@@ -495,6 +497,8 @@ class BlockTable:
         self._token = secrets.token_hex(8)
 
 
+# Tasks whose blocks a cluster reads ahead, where blocks are wanted in order.
+_MOST_AHEAD = 4
 # Tasks of a sum for each worker: enough that none waits long for the others at the end.
 _TASKS_PER_WORKER = 4
 

@@ -63,7 +63,9 @@ def score_parts(method: _Method) -> _Method:
 
             compute: Any = dask.base.compute
             lazy = _Parts.of(estimator, "_scores", X).delay(X)
-            found, y, sample_weight = compute(lazy, y, sample_weight)
+            # Dask warns where arrays and frames are computed together.
+            given = (_as_array(each) for each in (y, sample_weight))
+            found, y, sample_weight = compute(lazy, *given)
         else:
             return method(estimator, X, y, sample_weight)
         judge = copy.copy(estimator)
@@ -113,7 +115,7 @@ class _Parts:
         _refuse_frames(estimator, method)
         check_is_fitted(estimator)
         slim = estimator._slim()
-        named = _has_names(X)
+        named = _is_frame(X)
         if isinstance(X, BlockTable):
             validate_table(estimator, X, reset=False)
         if not named or isinstance(X, BlockTable):
@@ -173,7 +175,7 @@ class _Parts:
         map_blocks: Any = dask.array.map_blocks
         # One key of the graph, which each worker gets once. Tasks hold no copies of it.
         whole = delayed(self, traverse=False)
-        if hasattr(X, "map_partitions"):
+        if _is_frame(X):
             found = X.map_partitions(_predict_partition, whole, meta=self.like)
         else:
             X = X.rechunk(dict.fromkeys(range(1, X.ndim), -1))
@@ -239,12 +241,21 @@ def _find_columns(parts: _Parts, table: BlockTable) -> Any:
     return read if few and not table.sparse else ALL_COLUMNS
 
 
-def _has_names(X: Any) -> bool:
-    return hasattr(X, "map_partitions")
+def _is_frame(X: Any) -> bool:
+    """Tell whether ``X`` is a Dask DataFrame or one of its columns."""
+    # Asked of the class: a Delayed seems to have every attribute.
+    return hasattr(type(X), "to_dask_array")
 
 
 def _describe(X: Any) -> str:
     return "table of blocks" if isinstance(X, BlockTable) else "Dask collection"
+
+
+def _as_array(y: Any) -> Any:
+    """Return targets of a Dask DataFrame as a Dask array, and anything else unchanged."""
+    if not _is_frame(y):
+        return y
+    return y.map_partitions(np.asarray, meta=np.asarray(_make_rows(y))[:0])
 
 
 def _refuse_frames(estimator: Any, method: str) -> None:
@@ -259,11 +270,11 @@ def _refuse_frames(estimator: Any, method: str) -> None:
 
 def _make_rows(X: Any) -> Any:
     """Return two rows of zeros like those of a Dask collection or a table."""
-    if _has_names(X):
+    if _is_frame(X):
         from dask.dataframe.dispatch import meta_nonempty
 
         return meta_nonempty(X._meta)
-    if not isinstance(X, BlockTable) and not hasattr(X, "rechunk"):
+    if not isinstance(X, BlockTable) and not hasattr(type(X), "rechunk"):
         raise TypeError(
             f"X is a Dask {type(X).__name__}; give a Dask array or DataFrame, or X.compute()."
         )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import column_or_1d
 
 from mixnorm._array import ArrayLike, is_sparse
 from mixnorm.data import (
@@ -17,6 +16,7 @@ from mixnorm.data import (
     BlockTable,
     LabelFacts,
     RowError,
+    check_labels,
     check_row_weights,
     join_labels,
     label_facts,
@@ -171,7 +171,7 @@ def _find_class_weight(
     # Added up row by row, as in memory, so that the last bit does not depend on the blocks.
     totals, places = np.zeros(len(labels)), np.arange(len(labels))
     for block in table.iterate(columns=None, target=True):
-        own = np.searchsorted(labels, column_or_1d(block.y))
+        own = np.searchsorted(labels, check_labels(block.y))
         weight = row_weights(block.weight, block.size) / (survey.weight or 1.0)
         totals = np.bincount(
             np.concatenate([places, own]), np.concatenate([totals, weight]), len(labels)
@@ -263,7 +263,8 @@ def _cut_rows(estimator: OnlineEstimator, table: BlockTable) -> Iterator[_Rows]:
     missing = size - int(learner.waiting[0]) if isinstance(learner, mirror.BlockLearner) else 1
     rest: _Rows | None = None
     for block in table.iterate(ALL_COLUMNS, target=True):
-        y, weight = np.asarray(block.y), row_weights(block.weight, block.size)
+        weight = row_weights(block.weight, block.size)
+        y = check_labels(block.y) if estimator._target_dtype is None else np.asarray(block.y)
         rows = _Rows(block.rows.start, sum_duplicates(block.X), y, weight)
         rest = rows if rest is None else _join(rest, rows)
         count = len(rest.y)
