@@ -164,7 +164,8 @@ def fit_table(
                 read = int(rows.bytes_read)
         report(**watch.figures, **killed, bytes_read=read, table_bytes=place.bytes)
         del X, y
-    report(**describe_model(model), error=compute_error(model.predict, X_test, y_test))
+        # The model of a Parquet file knows the names of columns, which the arrays lack.
+        report(**describe_model(model), error=compute_error(model.predict, X_test, y_test))
 
 
 def fit_panel(panel: dict[str, Any], how: str, *, size: int = 100, memory: str = "4 GiB") -> None:
