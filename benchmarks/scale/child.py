@@ -7,6 +7,7 @@ arguments. Each stage is a line of JSON on the standard output, written as soon 
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import json
 import os
@@ -103,12 +104,13 @@ def compute_error(predict: Callable[[Any], Any], X: Any, y: np.ndarray) -> float
     return 100 * float(np.mean(np.asarray(predict(X)) != y))
 
 
-def read_through(folder: Path) -> None:
+def read_through(folder: Path) -> tuple[()]:
     """Read files once, so that the page cache has them where there is room."""
     for path in sorted(folder.glob("*.parquet")):
         with path.open("rb", buffering=0) as file:
             while file.read(1 << 24):
                 pass
+    return ()
 
 
 def fit_table(
@@ -130,41 +132,37 @@ def fit_table(
     import mixnorm
 
     place = Table(Path(table["folder"]), table["rows"], table["columns"])
-    X_test, y_test = read_arrays(place.test, test_rows)
-    few = slice(0, WARM_ROWS)
     with open_cluster(workers) as client, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a short warm-up fit may warn
+        warnings.simplefilter("ignore")  # the warm-up fit may warn
 
-        def by_blocks(folder: Path) -> Any:
-            return mixnorm.data.read_parquet(
-                str(folder), target=TARGET, memory=memory, executor=client
-            )
+        def read(folder: Path, rows: int) -> tuple[Any, ...]:
+            """Return what ``fit`` takes: arrays, or a table of blocks."""
+            if how == IN_MEMORY:
+                return read_arrays(folder, rows)
+            options = {"memory": memory, "executor": client}
+            return (mixnorm.data.read_parquet(str(folder), target=TARGET, **options),)
 
         start = time.perf_counter()
-        if how == IN_MEMORY:
-            make_learner(learner, size, alpha).fit(X_test[few], y_test[few])
-        else:
-            make_learner(learner, size, alpha).fit(by_blocks(place.test))
+        make_learner(learner, size, alpha).fit(*read(place.test, min(WARM_ROWS, test_rows)))
         report(first_seconds=time.perf_counter() - start)
-        start, X, y = time.perf_counter(), None, None
+        start, model = time.perf_counter(), make_learner(learner, size, alpha)
         if how == IN_MEMORY:
-            X, y = read_arrays(place.train, place.rows)
+            given = read(place.train, place.rows)
         else:
-            read_through(place.train)
+            given = read_through(place.train)
         report(read_seconds=time.perf_counter() - start)
-        model = make_learner(learner, size, alpha)
+        gc.collect()  # of the warm-up
         watch = Watch(Path(tempfile.gettempdir()), children=client is not None)
         with kill_worker(client, kill_after) as killed, watch:
-            if how == IN_MEMORY:
-                model.fit(X, y)
-                read = 0
-            else:
-                rows = by_blocks(place.train)
-                model.fit(rows)
-                read = int(rows.bytes_read)
-        report(**watch.figures, **killed, bytes_read=read, table_bytes=place.bytes)
-        del X, y
-    report(**describe_model(model), error=compute_error(model.predict, X_test, y_test))
+            given = given or read(place.train, place.rows)
+            model.fit(*given)
+        used = 0 if how == IN_MEMORY else int(given[0].bytes_read)
+        report(**watch.figures, **killed, bytes_read=used, table_bytes=place.bytes)
+        del given
+        # The test part is read last, so that it does not count as memory of the fit. A model of
+        # Parquet files knows the names of columns, which arrays lack: that is a warning.
+        error = compute_error(model.predict, *read_arrays(place.test, test_rows))
+        report(**describe_model(model), error=error)
 
 
 def fit_panel(panel: dict[str, Any], how: str, *, size: int = 100, memory: str = "4 GiB") -> None:
