@@ -14,6 +14,10 @@ from mixnorm.data.blocks.make import from_arrays as from_arrays
 from mixnorm.data.blocks.matrix import BlockMatrix as BlockMatrix
 from mixnorm.data.blocks.parquet import ParquetSource as ParquetSource
 from mixnorm.data.blocks.parquet import read_parquet as read_parquet
+from mixnorm.data.blocks.parquet_files import RowGroups as RowGroups
+from mixnorm.data.blocks.parquet_files import damage_message as damage_message
+from mixnorm.data.blocks.parquet_files import find_files as find_files
+from mixnorm.data.blocks.parquet_files import read_footer as read_footer
 from mixnorm.data.blocks.sources import ALL_COLUMNS as ALL_COLUMNS
 from mixnorm.data.blocks.sources import ArraySource as ArraySource
 from mixnorm.data.blocks.sources import ColumnChoice as ColumnChoice
@@ -21,6 +25,7 @@ from mixnorm.data.blocks.sources import Meter as Meter
 from mixnorm.data.blocks.sources import Request as Request
 from mixnorm.data.blocks.sources import RowBlock as RowBlock
 from mixnorm.data.blocks.sources import Source as Source
+from mixnorm.data.blocks.sources import split_by_starts as split_by_starts
 from mixnorm.data.blocks.sums import add as add
 from mixnorm.data.blocks.sums import join_rows as join_rows
 from mixnorm.data.blocks.survey import RowError as RowError

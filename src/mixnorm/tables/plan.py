@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from numbers import Real
@@ -36,8 +38,8 @@ MOST_LEVELS = 50
 _MOSTLY_DATES = 0.99
 # A text column holds names or keys, not categories, if its share of distinct entries is larger.
 _DISTINCT_SHARE_OF_KEYS = 0.5
-# Tables with so few rows cannot show that a column holds keys.
-_MOST_ROWS_WITHOUT_KEYS = 20
+#: Tables with so few rows cannot show that a column holds keys.
+MOST_ROWS_WITHOUT_KEYS = 20
 # A column is centred if its values exceed this multiple of half its range. Otherwise its product
 # with another column would nearly be a multiple of that column, and digits would be lost.
 _FAR_FROM_ZERO = 10.0
@@ -131,22 +133,59 @@ def _is_text(values: pd.Series[Any]) -> bool:
     return all(isinstance(value, (str, np.bool_, date, Decimal, Real)) for value in present)
 
 
+@dataclass(frozen=True)
+class NumberFacts:
+    """What decides how a column of numbers is used.
+
+    Parameters
+    ----------
+    finite, infinite, lost : int
+        Numbers of entries that are finite, infinite, and missing or no numbers.
+    low, high, median : float
+        Of the finite ones.
+    numbers_rows : bool
+        Whether the column numbers the rows; see :func:`is_row_number`.
+    """
+
+    finite: int
+    infinite: int = 0
+    lost: int = 0
+    low: float = 0.0
+    high: float = 0.0
+    median: float = 0.0
+    numbers_rows: bool = False
+
+
 def _plan_number(values: pd.Series[Any], style: Style, *, forced: bool) -> ColumnPlan | str:
     name, numbers = str(values.name), as_numbers(values, style)
     present = numbers[np.isfinite(numbers)]
+    lost = int(np.count_nonzero(np.isnan(numbers)))
+    infinite = len(numbers) - len(present) - lost
     if not len(present):
-        return EMPTY if np.isnan(numbers).all() else NO_NUMBERS
-    low, high = float(present.min()), float(present.max())
-    full = len(present) == len(numbers)
+        return plan_number(name, NumberFacts(0, infinite, lost), style, forced=forced)
+    facts = NumberFacts(
+        len(present), infinite, lost, float(present.min()), float(present.max()),
+        median=float(np.median(present)),
+        numbers_rows=len(present) == len(numbers) and is_row_number(name, numbers),
+    )  # fmt: skip
+    return plan_number(name, facts, style, forced=forced)
+
+
+def plan_number(name: str, facts: NumberFacts, style: Style, *, forced: bool) -> ColumnPlan | str:
+    """Return how to encode a column of numbers, or why to leave it out."""
+    if not facts.finite:
+        return EMPTY if not facts.infinite else NO_NUMBERS
+    low, high = facts.low, facts.high
+    full = not facts.infinite and not facts.lost
     if low == high and full:
         return CONSTANT
     if low == high:  # gaps are filled with the median, which leaves a constant
         return "all entries are equal or missing"
-    if full and not forced and is_row_number(name, numbers):
+    if full and not forced and facts.numbers_rows:
         return ROW_NUMBER.format(name)
     half = high / 2 - low / 2
     far = max(abs(low), abs(high)) > _FAR_FROM_ZERO * half
-    median = float(np.median(present))  # new tables may have gaps where this one has none
+    median = facts.median  # new tables may have gaps where this one has none
     return NumberColumn(name, fill=median, centre=median if far else 0.0, style=style)
 
 
@@ -156,38 +195,70 @@ def is_row_number(name: str, numbers: np.ndarray) -> bool:
     Such a column counts 1, 2, 3, ... from any start, or its name says that it is a key and all its
     entries are different whole numbers. A few rows are not enough to tell.
     """
-    if len(numbers) <= _MOST_ROWS_WITHOUT_KEYS:
+    if len(numbers) <= MOST_ROWS_WITHOUT_KEYS:
         return False
     if np.all(np.diff(numbers) == 1.0):
         return True
-    if not _KEY_NAME.search(name) or np.any(numbers != np.rint(numbers)):
+    if not is_key_name(name) or np.any(numbers != np.rint(numbers)):
         return False
     return len(np.unique(numbers)) == len(numbers)
 
 
+def is_key_name(name: str) -> bool:
+    """Whether the name of a column says that it is a key."""
+    return _KEY_NAME.search(name) is not None
+
+
 def _plan_category(name: str, texts: np.ndarray, *, forced: bool) -> ColumnPlan | str:
-    present = [text for text in texts if text is not None]
-    if not present:
+    counts = Counter(texts.tolist())
+    missing = counts.pop(None, 0)
+    return plan_levels(name, counts, missing > 0, forced=forced)
+
+
+def plan_levels(
+    name: str,
+    counts: Mapping[str, int],
+    missing: bool,
+    *,
+    forced: bool,
+    total: tuple[int, int] | None = None,
+) -> ColumnPlan | str:
+    """Return how to encode a category, or why to leave it out.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    counts : mapping of str to int
+        How often each text occurs.
+    missing : bool
+        Whether some entries are missing.
+    forced : bool
+        Whether the user says that it is a category.
+    total : (int, int), optional
+        The number of levels, and of entries that are not missing, where ``counts`` has not all.
+    """
+    if not counts:
         return EMPTY
-    levels = _rank_levels(present)
-    missing = len(present) < len(texts)
+    levels = _rank_levels(counts)
+    distinct, present = total or (len(levels), sum(counts.values()))
     if len(levels) == 1 and not missing:
         return CONSTANT
-    if not forced and is_key(len(levels), len(present)):
-        return NEARLY_ALL_DIFFER.format(len(levels), len(present))
-    return CategoryColumn(name, levels[:MOST_LEVELS], missing, other=len(levels) > MOST_LEVELS)
+    if not forced and is_key(distinct, present):
+        return NEARLY_ALL_DIFFER.format(distinct, present)
+    return CategoryColumn(name, levels[:MOST_LEVELS], missing, other=distinct > MOST_LEVELS)
 
 
 def is_key(levels: int, present: int, share: float = _DISTINCT_SHARE_OF_KEYS) -> bool:
     """Whether the number of distinct texts among the entries is that of names or keys."""
-    return levels > max(_MOST_ROWS_WITHOUT_KEYS, share * present)
+    return levels > max(MOST_ROWS_WITHOUT_KEYS, share * present)
 
 
-def _rank_levels(texts: list[str]) -> tuple[str, ...]:
+def _rank_levels(texts: Mapping[str, int]) -> tuple[str, ...]:
     """Return the levels from most to least frequent, each in its commonest spelling."""
     spelled: dict[str, str] = {}
     counts: Counter[str] = Counter()
-    for text, count in sorted(Counter(texts).items(), key=lambda item: (-item[1], item[0])):
+    for text, count in sorted(texts.items(), key=lambda item: (-item[1], item[0])):
         counts[spelled.setdefault(normalise_level(text), text)] += count
     return tuple(sorted(counts, key=lambda level: (-counts[level], level)))
 
@@ -197,12 +268,24 @@ def _plan_dates(name: str, seconds: np.ndarray, pattern: str) -> ColumnPlan | st
     if not len(present):
         return EMPTY
     low, high = float(present.min()), float(present.max())
+    timed = bool(np.any(np.mod(present, SECONDS_PER_DAY) != 0))
+    # The upper median is one of the dates; the mean of two might not be.
+    fill = float(np.sort(present)[len(present) // 2])
+    return plan_days(name, pattern, low, high, fill, timed=timed)
+
+
+def plan_days(
+    name: str, pattern: str, low: float, high: float, fill: float, *, timed: bool
+) -> ColumnPlan | str:
+    """Return how to encode dates, or why to leave them out.
+
+    ``low``, ``high`` and ``fill`` are the first, the last and the median, in seconds since 1970.
+    ``timed`` tells whether some have a time of day.
+    """
     if low == high:
         return CONSTANT
     days: tuple[tuple[Cycle, int], ...] = (("year", 60), ("week", 7))
     cycles = [cycle for cycle, least in days if high - low > least * SECONDS_PER_DAY]
-    if np.any(np.mod(present, SECONDS_PER_DAY) != 0):
+    if timed:
         cycles.append("day")
-    # The upper median is one of the dates; the mean of two might not be.
-    fill = float(np.sort(present)[len(present) // 2])
     return DateColumn(name, pattern, low, fill, tuple(cycles))
