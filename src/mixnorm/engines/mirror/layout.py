@@ -61,7 +61,31 @@ N_COLUMN = 10
 # sum of that over the rounds.
 STEEPEST, FARTHEST, SEEN_BEFORE, HEARD, BASE, OFFSET, OFFSETS = range(7)
 N_OUTPUTS = 7
+# Rows of ``index``: columns of a sample, columns whose units grow, and the place of the loop.
+I_ENTRIES, I_GROWN, I_PLACE = range(3)
+N_INDEX = 3
+# Places of that row: the sample and its part to go on with, and what the loop waits for. It stops
+# for work that is rare, which is then not compiled as a part of it: sums that have outgrown their
+# unit, and a clock that has run long. Then the label and the mistakes of a row that is learned from
+# by itself.
+SAMPLE, TURN, EVENT, LABEL, MISSED = range(5)
+OUTGROWN, LATE = 1, 2
 # Rows of the scratch space: inputs times factors or step sizes, sizes of columns, their powers, two
-# rows for computing powers, the sample as given, its inputs, and those inputs that are not zero.
-S_PART, S_SIZE, S_POWER, S_HELD, S_OTHER, S_RAW, S_VALUE, S_PACKED = range(8)
-N_SCRATCH = 8
+# rows for computing powers, the sample as given, its inputs, and those inputs that are not zero. By
+# output the scores, the derivatives, and the products of weights and inputs. Then the weight and
+# the loss of a row that is learned from by itself.
+(
+    S_PART,
+    S_SIZE,
+    S_POWER,
+    S_HELD,
+    S_OTHER,
+    S_RAW,
+    S_VALUE,
+    S_PACKED,
+    S_SCORES,
+    S_RESIDUAL,
+    S_PRODUCTS,
+    S_SINGLE,
+) = range(12)
+N_SCRATCH = 12

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from mixnorm.engines.mirror import layout as at
 from mixnorm.engines.mirror.sums_jit import derive, matrix_of, note_average
 from mixnorm.engines.mirror.vectors_jit import compiled, move_means
@@ -40,15 +38,16 @@ def measure(size, index, column, raw, value):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def grow(  # type: ignore[no-untyped-def]
-    j, size, limit, codes, constants, theta, image, total, column, tree, levels, numbers, scratch
-):
+def grow(j, size, limit, codes, theta, image, total, by_feature, column, numbers):  # type: ignore[no-untyped-def]
     """Give a column a larger unit.
 
     Sums of gradients become what they would have been with inputs in the new unit. Weights become
     those of the same function, but grow at most by the factor ``limit``: a value very far out shows
     that the unit was not known, and neither was the weight. Weights stay as they are if the unit
     grew a short time ago, because the weight of a column that keeps growing would grow with it.
+
+    The caller adds up before what was played in the old unit (``note_average``), and derives
+    afterwards what depends on the sums (``derive``).
     """
     top = column[at.TOP, j]
     column[at.TOP, j], column[at.INVERSE, j] = size, 1.0 / size
@@ -56,14 +55,10 @@ def grow(  # type: ignore[no-untyped-def]
     if not top > 0.0:
         column[at.GREW, j] = numbers[at.WEIGHT]
         return
-    part, place = top / size, np.empty(1, np.int64)
-    place[0] = j
-    # The average adds up what was played in the old unit before anything changes.
-    if codes[at.AVERAGED]:
-        note_average(1, place, codes, theta, image, total, column, numbers)
+    part = top / size
     # Steps by feature: weights are stored themselves. numba compiles only one of the two branches,
-    # as ``theta`` has the type None there.
-    if theta is None:
+    # as ``by_feature`` or ``theta`` has the type None.
+    if by_feature is not None:
         column[at.ENERGY, j] *= part * part
         recent = numbers[at.WEIGHT] - column[at.GREW, j] < _RECENT_SHARE * numbers[at.WEIGHT]
         stretch = 1.0 if recent and limit < math.inf else min(size / top, limit)
@@ -72,18 +67,17 @@ def grow(  # type: ignore[no-untyped-def]
             image[r, j] *= stretch
             if codes[at.AVERAGED]:
                 total[r, j] *= stretch
-        return
     # Sums of gradients: each input was larger by one over ``part`` in the old unit.
-    for r in range(codes[at.OUTPUTS]):
-        theta[r, j] *= part
-    derive(1, place, codes, constants, theta, image, column, tree, levels, numbers, scratch)
+    if theta is not None:
+        for r in range(codes[at.OUTPUTS]):
+            theta[r, j] *= part
 
 
 @compiled
-def add_offset(j, moved, scale, codes, theta, image, column, outputs):  # type: ignore[no-untyped-def]
+def add_offset(j, moved, scale, codes, matrix, column, outputs):  # type: ignore[no-untyped-def]
     """Let intercepts follow the mean of a column, which has moved by ``moved``."""
     # One term of :eq:`moving-intercept`.
-    matrix, part = matrix_of(codes, theta, image), scale * moved * column[at.INVERSE, j]
+    part = scale * moved * column[at.INVERSE, j]
     if codes[at.KIND] == at.COLUMNS:
         part *= column[at.FACTOR, j]
     for r in range(codes[at.OUTPUTS]):
@@ -91,9 +85,21 @@ def add_offset(j, moved, scale, codes, theta, image, column, outputs):  # type: 
 
 
 @compiled
+def find_grown(size, places, column, raw, grown):  # type: ignore[no-untyped-def]
+    """Write the columns with a unit that a sample lies beyond; return their number."""
+    count = 0
+    for e in range(size):
+        j = e if places.shape[0] == 0 else places[e]
+        top = column[at.TOP, j]
+        grown[count] = j
+        count += top > 0.0 and abs(raw[e] - column[at.MEAN, j]) > top
+    return count
+
+
+@compiled
 def let_grow(  # type: ignore[no-untyped-def]
-    size, places, scale, gain, codes, constants, theta, image, total, column, outputs, tree, levels,
-    numbers, scratch,
+    size, places, scale, gain, codes, theta, image, total, by_feature, column, outputs, numbers,
+    scratch,
 ):  # fmt: skip
     """Let units grow for values of a sample beyond them, and measure these values again.
 
@@ -102,6 +108,7 @@ def let_grow(  # type: ignore[no-untyped-def]
     of the magnitudes of the inputs.
     """
     raw, value, change = scratch[at.S_RAW], scratch[at.S_VALUE], 0.0
+    matrix = matrix_of(theta, image)
     for e in range(size):
         j = e if places.shape[0] == 0 else places[e]
         away = raw[e] - column[at.MEAN, j]
@@ -118,13 +125,12 @@ def let_grow(  # type: ignore[no-untyped-def]
             )
             moved = away * share / (1.0 - share)
         # Takes back what ``move_origin`` added to the intercepts for this column.
-        add_offset(j, -moved, scale, codes, theta, image, column, outputs)
+        add_offset(j, -moved, scale, codes, matrix, column, outputs)
         grow(
-            j, abs(away), _LARGEST_STRETCH, codes, constants, theta, image, total, column, tree,
-            levels, numbers, scratch,
+            j, abs(away), _LARGEST_STRETCH, codes, theta, image, total, by_feature, column, numbers
         )  # fmt: skip
         if codes[at.KIND] == at.FEATURES:
-            add_offset(j, moved, scale, codes, theta, image, column, outputs)
+            add_offset(j, moved, scale, codes, matrix, column, outputs)
         change -= abs(value[e])
         value[e] = away * column[at.INVERSE, j]
         change += abs(value[e])
@@ -133,19 +139,18 @@ def let_grow(  # type: ignore[no-untyped-def]
 
 @compiled
 def move_origin(  # type: ignore[no-untyped-def]
-    size, places, scale, safe_rate, gain, codes, constants, theta, image, total, column, outputs,
-    tree, levels, numbers, scratch, products,
-):  # fmt: skip
-    """Update means and units with a sample, and measure the sample again.
+    size, places, scale, safe_rate, gain, codes, matrix, column, outputs, numbers, scratch, products
+):
+    """Update means with a sample, and measure the sample again.
 
     ``gain`` is the share of the sample in the means, ``safe_rate`` the rate. Returns the sum of the
-    inputs' magnitudes.
+    inputs' magnitudes, and the number of inputs beyond their units.
     """
     raw, value = scratch[at.S_RAW], scratch[at.S_VALUE]
     if codes[at.ORIGIN] == at.MEANS:
         # The sum over all columns is the score that the features made, which is known already. What
         # the column of ones added to it is taken off: it has no mean.
-        matrix, own = matrix_of(codes, theta, image), 0.0
+        own = 0.0
         for r in range(codes[at.OUTPUTS]):  # all means move by the same share of the inputs
             if codes[at.INTERCEPT]:
                 own = (
@@ -154,57 +159,60 @@ def move_origin(  # type: ignore[no-untyped-def]
                     * (column[at.FACTOR, 0] if codes[at.KIND] == at.COLUMNS else 1.0)
                 )
             outputs[at.OFFSET, r] += gain * (products[r] - own) / safe_rate
-        inputs, far = move_means(
-            gain, raw, column[at.MEAN], column[at.INVERSE], column[at.TOP], value
-        )
-    else:
-        if codes[at.ORIGIN] == at.MARKED:
-            # Marked columns have their own weight of known values, and so each its own gain.
-            weight = gain * numbers[at.WEIGHT]
-            for e in range(size):
-                j = places[e]
-                if column[at.MARK, j] > 0.0:
-                    column[at.KNOWN, j] += weight
-                    moved = weight / column[at.KNOWN, j] * (raw[e] - column[at.MEAN, j])
-                    column[at.MEAN, j] += moved
-                    add_offset(j, moved, scale / safe_rate, codes, theta, image, column, outputs)
-        measure(size, places, column, raw, value)
-        # Units are compared with distances from the new means, from which they are measured.
-        inputs, far = 0.0, 0
+        return move_means(gain, raw, column[at.MEAN], column[at.INVERSE], column[at.TOP], value)
+    if codes[at.ORIGIN] == at.MARKED:
+        # Marked columns have their own weight of known values, and so each its own gain.
+        weight = gain * numbers[at.WEIGHT]
         for e in range(size):
-            j = e if places.shape[0] == 0 else places[e]
-            inputs += abs(value[e])
-            far += abs(raw[e] - column[at.MEAN, j]) > column[at.TOP, j]
-    # Rare after the first samples, so that the loop above stays short and is vectorised.
-    if far > 0:
-        inputs += let_grow(
-            size, places, scale / safe_rate, gain, codes, constants, theta, image, total, column,
-            outputs, tree, levels, numbers, scratch,
-        )  # fmt: skip
-    return inputs
+            j = places[e]
+            if column[at.MARK, j] > 0.0:
+                column[at.KNOWN, j] += weight
+                moved = weight / column[at.KNOWN, j] * (raw[e] - column[at.MEAN, j])
+                column[at.MEAN, j] += moved
+                add_offset(j, moved, scale / safe_rate, codes, matrix, column, outputs)
+    measure(size, places, column, raw, value)
+    # Units are compared with distances from the new means, from which they are measured.
+    inputs, far = 0.0, 0
+    for e in range(size):
+        j = e if places.shape[0] == 0 else places[e]
+        inputs += abs(value[e])
+        far += abs(raw[e] - column[at.MEAN, j]) > column[at.TOP, j]
+    return inputs, far
 
 
 @compiled
 def note_names(  # type: ignore[no-untyped-def]
-    places, weight, scale, codes, constants, theta, image, total, column, outputs, tree, levels,
-    numbers, scratch,
+    places, weight, scale, codes, constants, theta, image, total, by_feature, column, outputs, tree,
+    levels, numbers, scratch, grown,
 ):  # fmt: skip
     """Count the marked columns that a sample has, and remove the marks of rare columns.
 
     From then on their origin is zero, and their unit reaches to zero. The model stays the same
     function of samples that have these columns.
     """
+    matrix = matrix_of(theta, image)
     for e in range(places.shape[0]):
         j = places[e] + 1  # behind the intercept
         if column[at.MARK, j] > 0.0:
             seen = numbers[at.WEIGHT]
             if seen > _ROWS_TO_COUNT_NAMES and column[at.PRESENT, j] < _USUAL_SHARE * seen:
+                top, mean = column[at.TOP, j], column[at.MEAN, j]
+                # Numbers of columns are variables: for a literal one numba compiles the functions
+                # once more.
+                grown[0], count = j, int(top > 0.0)
+                if codes[at.AVERAGED]:
+                    note_average(count, grown, codes, matrix, total, column, numbers)
                 # Without a limit: weights must keep the function, as nothing far out was seen here.
-                if column[at.TOP, j] > 0.0:
+                if count > 0:
                     grow(
-                        j, column[at.TOP, j] + abs(column[at.MEAN, j]), math.inf, codes, constants,
-                        theta, image, total, column, tree, levels, numbers, scratch,
+                        j, top + abs(mean), math.inf, codes, theta, image, total, by_feature,
+                        column, numbers,
                     )  # fmt: skip
-                add_offset(j, -column[at.MEAN, j], scale, codes, theta, image, column, outputs)
+                if theta is not None:
+                    derive(
+                        count, grown, codes, constants, theta, image, column, tree, levels, numbers,
+                        scratch,
+                    )  # fmt: skip
+                add_offset(j, -mean, scale, codes, matrix, column, outputs)
                 column[at.MARK, j], column[at.MEAN, j] = 0.0, 0.0
             column[at.PRESENT, j] += weight

@@ -11,7 +11,7 @@ import numpy as np
 
 from mixnorm._array import to_dense
 from mixnorm._chunks import chunks
-from mixnorm.engines.mirror import layout, sums_jit
+from mixnorm.engines.mirror import layout, single_jit, sums_jit
 from mixnorm.engines.mirror import rows_jit as jit
 from mixnorm.engines.mirror.plan import (
     ORIGINS,
@@ -29,6 +29,8 @@ from mixnorm.engines.mirror.vectors_jit import BRANCHES
 # Operations of the compiled loop for each entry of a sample, with hundreds of outputs. A rough
 # number is enough: it decides how many samples one call takes before an interrupt gets through.
 _OPERATIONS_PER_ENTRY = 1 << 10
+# Binary logarithm of the smallest unit: its inverse and its square must be normal numbers.
+_LEAST_UNIT_EXPONENT = -500.0
 
 
 class RowLearner(OnlineLearner):
@@ -117,11 +119,7 @@ class RowLearner(OnlineLearner):
         self.levels = np.asarray(levels, dtype=np.int64)
         self.tree = np.zeros(levels[-1])
         if self.theta.size and np.any(self.theta):
-            scratch = np.empty((layout.N_SCRATCH, max(self.column.shape[1], self.n_outputs) + 1))
-            sums_jit.refresh(
-                self.codes, self.constants, self.theta, self.image, self.total, self.column,
-                self.tree, self.levels, self.numbers, scratch,
-            )  # fmt: skip
+            self._derive()
 
     def enlarge(self, n_features: int, n_outputs: int, losses: Sequence[Any] = ()) -> RowLearner:
         """Return the learner with room for more features and outputs, whose weights are zero.
@@ -132,12 +130,7 @@ class RowLearner(OnlineLearner):
         """
         columns = self.column.shape[1]
         # The average is brought up to date first: the factors of all columns change below.
-        if self.plan.averaged:
-            nothing = np.empty(0, dtype=np.int64)
-            sums_jit.note_average(
-                columns, nothing, self.codes, self.sums, self.image, self.total, self.column,
-                self.numbers,
-            )  # fmt: skip
+        self._note_average()
         plan = replace(self.plan, losses=losses or self.plan.losses)
         larger = RowLearner(plan, n_features, n_outputs)
         larger.numbers = self.numbers  # shared, hence the warning above
@@ -156,12 +149,20 @@ class RowLearner(OnlineLearner):
             self.codes[layout.MODE] = layout.LABELS
         else:
             self.codes[layout.MODE] = layout.TASKS if len(samples[0]) else layout.TARGETS
+        joint = True if self.plan.joint else None
         step: Any = jit.learn  # untyped, as compiled functions are
+        index, scratch = self.room()
+        arrays, place = (*self.arrays(), index, scratch), index[layout.I_PLACE]
         entries = X.size if isinstance(X, np.ndarray) else X.nnz
         for rows in chunks(X.shape[0], _OPERATIONS_PER_ENTRY * -(-entries // max(1, X.shape[0]))):
             labels, targets, importance, *found = (each[rows] for each in samples)
             block = self._samples(X[rows if order is None else order[rows]])
-            done: int = step(*block, labels, targets, importance, *self.arrays(), *found)
+            given = (labels, joint, None if joint else targets, importance)
+            place[:] = 0
+            done: int = step(*block, *given, *arrays, *found)
+            while place[layout.EVENT]:
+                self.catch_up(place)
+                done = step(*block, *given, *arrays, *found)
             if done < len(importance):
                 return rows.start + done
         return X.shape[0]
@@ -178,17 +179,70 @@ class RowLearner(OnlineLearner):
         nothing = np.zeros(1, dtype=np.int64)
         return make_plain(whole, np.float64), nothing, nothing[:0], np.empty(0)
 
+    def catch_up(self, place: np.ndarray) -> None:
+        """Do the rare work that the compiled loop waits for."""
+        if place[layout.EVENT] == layout.OUTGROWN:
+            self._derive()
+        else:  # a clock that has run long would lose digits
+            self._note_average()
+            self.numbers[layout.CLOCK] = 0.0
+            self.column[layout.SEEN] = 0.0
+        place[layout.EVENT] = 0
+
+    def _note_average(self) -> None:
+        """Add the weights of all columns since their last change to the sums, if there are any."""
+        if self.plan.averaged:
+            sums_jit.note_average(
+                self.column.shape[1], np.empty(0, dtype=np.int64), self.codes, self.matrix,
+                self.total, self.column, self.numbers,
+            )  # fmt: skip
+
+    def _derive(self) -> None:
+        """Compute all that is derived from the sums, in a unit of about their size."""
+        self._note_average()
+        largest, unit = float(np.max(np.abs(self.theta), initial=0.0)), self.numbers[layout.UNIT]
+        if 0.0 < largest < math.inf:
+            exponent = max(_LEAST_UNIT_EXPONENT, math.ceil(math.log2(largest)))
+            self.numbers[layout.UNIT] = 2.0**exponent
+            # Perceptrons leave the common factor out, so that their weights are in powers of the
+            # unit. What was summed in the old one is carried over.
+            if self.plan.averaged and self.plan.rule == "none":
+                entries = self.codes[layout.KIND] == layout.ENTRIES
+                lift = float(self.constants[layout.POWER]) - (1.0 if entries else 2.0)
+                with np.errstate(over="ignore"):
+                    part = (unit / self.numbers[layout.UNIT]) ** lift
+                    # The part may be infinite, and times zero would be NaN.
+                    np.multiply(self.total, part, out=self.total, where=self.total != 0.0)
+        codes, constants, _, _, theta, image, _, _, _, column, _, *sizes = self.arrays()
+        sums_jit.derive(
+            column.shape[1], np.empty(0, dtype=np.int64), codes, constants, theta, image, column,
+            *sizes, self.room()[1],
+        )  # fmt: skip
+
     @property
-    def sums(self) -> np.ndarray | None:
-        """Minus the sums of gradients; None for steps by feature, which do not need them."""
-        return None if self.codes[layout.KIND] == layout.FEATURES else self.theta
+    def matrix(self) -> np.ndarray:
+        """The matrix that weights are a multiple of, but for factors of the columns."""
+        return self.theta if self.codes[layout.KIND] == layout.COLUMNS else self.image
 
     def arrays(self) -> tuple[Any, ...]:
-        """Return the arrays that the compiled loop works on."""
+        """Return the arrays that the compiled loop works on; None for those without a use."""
+        kind, marked = self.codes[layout.KIND], self.codes[layout.ORIGIN] == layout.MARKED
         return (
-            self.codes, self.constants, self.loss_codes, self.loss_constants, self.sums,
-            self.image, self.total, self.column, self.outputs, self.tree, self.levels, self.numbers,
+            self.codes, self.constants, self.loss_codes, self.loss_constants,
+            None if kind == layout.FEATURES else self.theta,
+            None if kind == layout.COLUMNS else self.image,
+            True if kind == layout.FEATURES else None,
+            True if marked else None,
+            self.total, self.column, self.outputs, self.tree, self.levels, self.numbers,
         )  # fmt: skip
+
+    def room(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return arrays to work in, of whole numbers and of others."""
+        columns = self.column.shape[1]
+        return (
+            np.zeros((layout.N_INDEX, columns + 4), dtype=np.int64),
+            np.empty((layout.N_SCRATCH, max(columns, self.n_outputs) + 1)),
+        )
 
     def weights(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return weights ``(n_outputs, n_features)`` and intercepts, in units of the inputs."""
@@ -203,7 +257,11 @@ class RowLearner(OnlineLearner):
         else:
             rate = sums_jit.rate_now(self.codes, self.constants, self.numbers)
             offset = rate * self.outputs[layout.OFFSET]
-            scale = sums_jit.scale_now(rate, self.codes, self.constants, self.tree, self.numbers)
+            scale = 1.0
+            if self.codes[layout.KIND] != layout.FEATURES:
+                scale = sums_jit.scale_now(
+                    rate, self.codes, self.constants, self.tree, self.numbers
+                )
         matrix = matrix * (scale * self.column[layout.INVERSE])
         weights = matrix[:, 1:]
         intercept = matrix[:, 0] * self.codes[layout.INTERCEPT] + offset + self.outputs[layout.BASE]
@@ -239,12 +297,15 @@ class RowWorkspace:
         # is learned from so fast that collecting them each time would show.
         self.row = np.zeros(learner.n_features)
         self.target = np.zeros((1, n_targets))
-        self._scores = np.zeros(learner.n_outputs)
+        self._scores, self._learner = np.zeros(learner.n_outputs), learner
         self._mode = int(learner.codes[layout.MODE])
-        self._learning = (self.target, *learner.arrays())
+        room = learner.room()
+        self._place = room[0][layout.I_PLACE]
+        arrays, joint = learner.arrays(), True if learner.plan.joint else None
+        self._learning = (joint, None if joint else self.target, *arrays, *room)
         self._scoring = (
-            learner.codes, learner.constants, learner.sums, learner.image, learner.column,
-            learner.outputs, learner.tree, learner.numbers, self._scores,
+            learner.codes, learner.constants, arrays[4], learner.matrix, learner.column,
+            learner.outputs, learner.tree, learner.numbers, *room, self._scores,
         )  # fmt: skip
 
     def learn(self, label: int) -> int:
@@ -252,12 +313,15 @@ class RowWorkspace:
 
         The result is -1 if the row is not finite, and -2 if numbers have overflowed.
         """
-        done: int = jit.learn_row(self.row, self._mode, label, *self._learning)
+        done: int = single_jit.learn_row(self.row, self._mode, label, *self._learning)
+        while done == -3:
+            self._learner.catch_up(self._place)
+            done = single_jit.learn_row(self.row, self._mode, label, *self._learning)
         return done
 
     def scores(self) -> np.ndarray:
         """Return the scores of the row in an array that the next call overwrites."""
-        jit.scores_of(self.row, *self._scoring)
+        single_jit.scores_of(self.row, *self._scoring)
         return self._scores
 
 

@@ -18,22 +18,27 @@ import math
 import numpy as np
 
 from mixnorm.engines.mirror import layout as at
-from mixnorm.engines.mirror.origin_jit import measure, move_origin, note_names
+from mixnorm.engines.mirror.origin_jit import (
+    find_grown,
+    let_grow,
+    measure,
+    move_origin,
+    note_names,
+)
 from mixnorm.engines.mirror.sums_jit import (
     add_outer,
     count_average,
+    derive,
+    is_outgrown,
     matrix_of,
     note_average,
     rate_now,
-    refresh,
-    restart_clock,
     scale_now,
     step_sums,
 )
 from mixnorm.engines.mirror.vectors_jit import (
     compiled,
     count_entries,
-    entry,
     fast_entry,
     largest,
     magnitude,
@@ -230,11 +235,14 @@ def read_entries(places, entries, codes, column, index, raw):  # type: ignore[no
 
 
 @compiled
-def score(size, index, scale, output, codes, constants, theta, image, column, value, part, scores):  # type: ignore[no-untyped-def]
+def score(  # type: ignore[no-untyped-def]
+    size, index, scale, output, codes, constants, theta, matrix, column, value, part, scores
+):
     """Write the products of weights and inputs."""
-    # Factors go onto the inputs once, not onto the weights of every output.
-    matrix, given = matrix_of(codes, theta, image), value
-    if codes[at.KIND] == at.COLUMNS and constants[at.POWER] != 2.0:
+    # Factors go onto the inputs once, not onto the weights of every output. Steps by feature have
+    # none.
+    given = value
+    if theta is not None and codes[at.KIND] == at.COLUMNS and constants[at.POWER] != 2.0:
         scale_by(size, index, column[at.FACTOR], value, part, scale)
         given, scale = part, 1.0
     if index.shape[0] == 0:
@@ -253,163 +261,145 @@ def split_importance(importance):  # type: ignore[no-untyped-def]
 
 @compiled
 def compute_loss(  # type: ignore[no-untyped-def]
-    i, output, based, codes, loss_codes, loss_constants, labels, targets, outputs, scores, residual
-):
+    i, output, based, codes, loss_codes, loss_constants, labels, joint, targets, outputs, scores,
+    residual,
+):  # fmt: skip
     """Return the loss of a sample and its mistakes; write the derivatives in its scores.
 
     The first number of an output costs nothing if the mean of its numbers is the base of scores.
     """
-    if codes[at.MODE] == at.LABELS:
+    loss, missed = 0.0, 0
+    if joint is not None:
         missed = 1 if best_class(scores) != labels[i] else 0
         loss = label_loss(loss_codes[0], loss_constants[0], scores, labels[i], residual)
-        return loss, missed
-    loss, missed = 0.0, 0
-    for r in range(codes[at.OUTPUTS]):
-        residual[r] = 0.0  # that of an earlier sample is still in it
-        target = targets[i, 0 if output >= 0 else r]
-        if (output < 0 or r == output) and not math.isnan(target):
-            # Codes below MARGIN_BOX are losses of numbers, those above of labels -1 and 1. Before
-            # the first number the size of the numbers is not known, and neither is that of an
-            # error.
-            if based and loss_codes[r] < MARGIN_BOX and outputs[at.HEARD, r] == 0.0:
-                continue
-            own, slope = number_loss(loss_codes[r], loss_constants[r], scores[r], target)
-            loss += own
-            residual[r] = slope
-            if loss_codes[r] >= MARGIN_BOX and scores[r] * target <= 0.0:
-                missed += 1
+    if targets is not None:
+        for r in range(codes[at.OUTPUTS]):
+            residual[r] = 0.0  # that of an earlier sample is still in it
+            target = targets[i, 0 if output >= 0 else r]
+            if (output < 0 or r == output) and not math.isnan(target):
+                # Codes below MARGIN_BOX are losses of numbers, those above of labels -1 and 1.
+                # Before the first number the size of the numbers is not known, and neither is that
+                # of an error.
+                if based and loss_codes[r] < MARGIN_BOX and outputs[at.HEARD, r] == 0.0:
+                    continue
+                own, slope = number_loss(loss_codes[r], loss_constants[r], scores[r], target)
+                loss += own
+                residual[r] = slope
+                if loss_codes[r] >= MARGIN_BOX and scores[r] * target <= 0.0:
+                    missed += 1
     return loss, missed
 
 
 @compiled
-def step(  # type: ignore[no-untyped-def]
-    i, output, count, weight, rate, index, targets, codes, constants, loss_codes, theta, image,
-    total, column, outputs, tree, levels, numbers, scratch, residual, products,
-):  # fmt: skip
-    """Step against the derivatives of a sample in its scores, except for small ones."""
-    n_columns, size, moved, places = column.shape[1], count, scratch[at.S_VALUE], index
+def find_step(count, n_columns, residual, index, codes, constants, scratch):  # type: ignore[no-untyped-def]
+    """Leave small derivatives out, and find the entries to step in.
+
+    Returns the number of entries, whether they are those of all columns, and the row of the scratch
+    space that has them.
+    """
     for r in range(codes[at.OUTPUTS]):
         if abs(residual[r]) <= constants[at.QUIET]:
             residual[r] = 0.0
-    if is_whole(count, n_columns, codes):
-        # Measured from means, hardly any input is zero; from zero, many may be.
-        if codes[at.ORIGIN] == at.ZERO and count * _SPARSE_STEP_RATIO < n_columns:
-            size = pack_whole(n_columns, moved, index, scratch[at.S_PACKED])
-            moved = scratch[at.S_PACKED]
-        else:
-            size, places = n_columns, np.empty(0, np.int64)
-    # The columns that are about to change add what they were played with so far.
-    if codes[at.AVERAGED]:
-        note_average(size, places, codes, theta, image, total, column, numbers)
-    warm = 1.0
-    # A part may weigh more than one if there are more than the most steps; it must not overshoot.
-    if codes[at.SCALED]:
-        weight, warm = min(weight, 1.0), numbers[at.WEIGHT] / (numbers[at.WEIGHT] + WARM)
-    if theta is None:
-        # c_t of :eq:`feature-steps`: INPUTS over WEIGHT is the mean of the inputs' magnitudes.
-        reach = warm * constants[at.RATE] * numbers[at.WEIGHT] / numbers[at.INPUTS]
-        if codes[at.MODE] != at.LABELS:
-            note_largest(i, output, codes, loss_codes, residual, targets, outputs)
-        step_features(
-            size, places, moved, residual, weight, reach, codes, image, column, outputs, scratch
-        )
-    else:
-        for r in range(codes[at.OUTPUTS]):
-            residual[r] *= weight * warm
-        outgrown = step_sums(
-            size, places, moved, rate, residual, products, codes, constants, theta, image, column,
-            tree, levels, numbers, scratch,
-        )  # fmt: skip
-        # Rare: the sums double a few times before their powers come near the range of floats.
-        if outgrown:
-            refresh(codes, constants, theta, image, total, column, tree, levels, numbers, scratch)
-
-
-@compiled
-def make_room(codes, n_columns):  # type: ignore[no-untyped-def]
-    """Return arrays to work in, made once for all samples of a call."""
-    # Without units the inputs are the entries as they are: both names are of one array.
-    n_outputs = codes[at.OUTPUTS]
-    index, everything = np.empty(n_columns + 1, np.int64), np.empty(0, np.int64)
-    scores, residual, products = np.zeros(n_outputs), np.zeros(n_outputs), np.zeros(n_outputs)
-    scratch = np.empty((at.N_SCRATCH, max(n_columns, n_outputs) + 1))
-    value = scratch[at.S_VALUE]
-    raw = scratch[at.S_RAW] if codes[at.SCALED] else value
-    return index, everything, scores, residual, products, scratch, raw, value
+    if not is_whole(count, n_columns, codes):
+        return count, False, at.S_VALUE
+    # Measured from means, hardly any input is zero; from zero, many may be.
+    if codes[at.ORIGIN] == at.ZERO and count * _SPARSE_STEP_RATIO < n_columns:
+        size = pack_whole(n_columns, scratch[at.S_VALUE], index, scratch[at.S_PACKED])
+        return size, False, at.S_PACKED
+    return n_columns, True, at.S_VALUE
 
 
 @fast_entry
 def learn(  # type: ignore[no-untyped-def]
-    dense, indptr, indices, data, labels, targets, importance, codes, constants, loss_codes,
-    loss_constants, theta, image, total, column, outputs, tree, levels, numbers, losses, wrong,
+    dense, indptr, indices, data, labels, joint, targets, importance, codes, constants, loss_codes,
+    loss_constants, theta, image, by_feature, by_name, total, column, outputs, tree, levels,
+    numbers, index, scratch, losses, wrong,
 ):  # fmt: skip
     """Go through samples: predict each, note loss and mistake, and learn from it.
 
     The loop learns twice from a sample of weight two, and in several equal steps from a heavy one.
-    It returns the number of samples before one that is not finite.
+    It returns the number of samples before one that is not finite. It stops if rare work has to be
+    done (``at.EVENT``), and is called again afterwards.
 
     The arguments are single arrays and not fields of an object. numba compiles about 5 % longer for
     named tuples of as many arrays, and cannot keep its own classes (``jitclass``) on disk. There
-    are five groups. Functions that take some of them keep their names and their order.
+    are six groups. Functions that take some of them keep their names and their order.
 
     * The samples: the rows of ``dense``; or, if it has none, those of the CSR matrix ``indptr``,
       ``indices``, ``data``.
     * What they should give: ``labels`` (class or task), ``targets``, and ``importance``, the weight
-      of each sample. See :meth:`OnlineLearner.learn`.
+      of each sample. See :meth:`OnlineLearner.learn`. One of ``joint`` and ``targets`` is None: the
+      first for losses of numbers, the second for losses of labels.
     * The plan: ``codes`` and ``constants``, whose places ``layout`` names, and for each output the
       code and the constants of its loss.
     * The state, changed in place. ``theta``, ``image`` and ``total`` have a row for each output and
-      a column for each column of the data: minus the sum of gradients (None for steps by feature),
-      its powers or the weights themselves, and the sum of the weights over the rounds. ``column``
-      and ``outputs`` have facts about each column and each output, ``numbers`` those about all
-      rounds; ``layout`` lists them. ``tree`` sums powers of norms; ``levels`` says where its levels
-      begin.
+      a column for each column of the data: minus the sum of gradients, its powers or the weights
+      themselves, and the sum of the weights over the rounds. ``theta`` is None for steps by
+      feature, and only then ``by_feature`` is not; ``image`` is None for norms of columns, and
+      ``by_name`` unless columns may be marked. Code behind a test for None is not compiled.
+      ``column`` and ``outputs`` have facts about each column and each output, ``numbers`` those
+      about all rounds; ``layout`` lists them. ``tree`` sums powers of norms; ``levels`` says where
+      its levels begin.
+    * Arrays to work in, whose rows ``layout`` lists. ``index`` says where to go on.
     * The results, written: ``losses``, weighted, and ``wrong``, the mistakes of each sample.
     """
     stored = dense.shape[0] == 0
     n_samples = indptr.shape[0] - 1 if stored else dense.shape[0]
     n_outputs, n_columns = codes[at.OUTPUTS], column.shape[1]
-    index, everything, scores, residual, products, scratch, raw, value = make_room(codes, n_columns)
+    entries, grown, place = index[at.I_ENTRIES], index[at.I_GROWN], index[at.I_PLACE]
+    everything, matrix = entries[:0], matrix_of(theta, image)
+    scores, residual = scratch[at.S_SCORES, :n_outputs], scratch[at.S_RESIDUAL, :n_outputs]
+    products, value = scratch[at.S_PRODUCTS], scratch[at.S_VALUE]
+    # Without units the inputs are the entries as they are: both names are of one array.
+    raw = scratch[at.S_RAW] if codes[at.SCALED] else value
     centred, based = codes[at.ORIGIN] != at.ZERO, codes[at.SCALED] == 1 and codes[at.INTERCEPT] == 1
     begin = end = 0  # so that compilers know their type if samples are dense
-    for i in range(n_samples):
-        losses[i], wrong[i] = 0.0, 0
+    for i in range(place[at.SAMPLE], n_samples):
+        if place[at.TURN] == 0:
+            losses[i], wrong[i] = 0.0, 0
         if stored:
             begin, end = indptr[i], indptr[i + 1]
-            count = read_entries(indices[begin:end], data[begin:end], codes, column, index, raw)
+            count = read_entries(indices[begin:end], data[begin:end], codes, column, entries, raw)
         else:
-            count = read_row(dense[i], codes, index, raw)
+            count = read_row(dense[i], codes, entries, raw)
         if count < 0:
             return i
         whole = is_whole(count, n_columns, codes)
-        size, places = (n_columns, everything) if whole else (count, index)
+        size, places = (n_columns, everything) if whole else (count, entries)
         output = labels[i] if codes[at.MODE] == at.TASKS else -1
         # Parts of a heavy sample are rounds of their own, except that the sample is counted once.
         weight, repeats = split_importance(importance[i])
-        for turn in range(repeats):
+        for turn in range(place[at.TURN], repeats):
             # Predict.
             rate = rate_now(codes, constants, numbers)
-            scale = scale_now(rate, codes, constants, tree, numbers)
+            scale = 1.0  # steps by feature store the weights
+            if theta is not None:
+                scale = scale_now(rate, codes, constants, tree, numbers)
+            late = numbers[at.CLOCK] > _LONGEST_CLOCK * scale
+            if late and codes[at.AVERAGED] and weight > 0.0:
+                place[at.SAMPLE], place[at.TURN], place[at.EVENT] = i, turn, at.LATE
+                return i
             # Offsets are in units of the rate. Without a rate all weights are zero, and so is what
             # is divided by it.
             safe_rate = rate if rate > 0.0 else 1.0
-            if codes[at.ORIGIN] == at.MARKED and turn == 0 and weight > 0.0:
+            if by_name is not None and turn == 0 and weight > 0.0:
                 note_names(
                     indices[begin:end], importance[i], scale / safe_rate, codes, constants, theta,
-                    image, total, column, outputs, tree, levels, numbers, scratch,
+                    image, total, by_feature, column, outputs, tree, levels, numbers, scratch,
+                    grown,
                 )  # fmt: skip
             if codes[at.SCALED]:
                 measure(size, places, column, raw, value)
             # All outputs if means move, as all their intercepts follow; else the one of the task.
             score(
-                size, places, scale, -1 if centred else output, codes, constants, theta, image,
+                size, places, scale, -1 if centred else output, codes, constants, theta, matrix,
                 column, value, scratch[at.S_PART], products,
             )  # fmt: skip
             for r in range(n_outputs):
                 scores[r] = products[r] + rate * outputs[at.OFFSET, r] + outputs[at.BASE, r]
             loss, missed = compute_loss(
-                i, output, based, codes, loss_codes, loss_constants, labels, targets, outputs,
-                scores, residual,
+                i, output, based, codes, loss_codes, loss_constants, labels, joint, targets,
+                outputs, scores, residual,
             )  # fmt: skip
             losses[i] += weight * loss
             if turn == 0:
@@ -423,72 +413,81 @@ def learn(  # type: ignore[no-untyped-def]
             numbers[at.WEIGHT] += weight
             # The weights of this round, before the step, are those that the average is of.
             if codes[at.AVERAGED]:
-                if numbers[at.CLOCK] > _LONGEST_CLOCK * scale:
-                    restart_clock(codes, theta, image, total, column, numbers)
                 count_average(weight, rate, scale, outputs, numbers)
             # Means, units and targets. After the prediction, which must not use the sample, and
             # before the step, whose inputs are in the new units.
+            inputs = 0.0
             if codes[at.SCALED]:
-                inputs = move_origin(
-                    size, places, scale, safe_rate, weight / numbers[at.WEIGHT], codes, constants,
-                    theta, image, total, column, outputs, tree, levels, numbers, scratch, products,
+                gain = weight / numbers[at.WEIGHT]
+                inputs, far = move_origin(
+                    size, places, scale, safe_rate, gain, codes, matrix, column, outputs, numbers,
+                    scratch, products,
                 )  # fmt: skip
-            else:
-                inputs = magnitude(size, value) if codes[at.KIND] == at.FEATURES else 0.0
-            if based and codes[at.MODE] != at.LABELS:
+                # Rare after the first samples.
+                if far > 0:
+                    n_grown = 0
+                    if codes[at.AVERAGED] or codes[at.KIND] != at.FEATURES:
+                        n_grown = find_grown(size, places, column, raw, grown)
+                    if codes[at.AVERAGED]:
+                        note_average(n_grown, grown, codes, matrix, total, column, numbers)
+                    inputs += let_grow(
+                        size, places, scale / safe_rate, gain, codes, theta, image, total,
+                        by_feature, column, outputs, numbers, scratch,
+                    )  # fmt: skip
+                    if theta is not None and n_grown > 0:
+                        derive(
+                            n_grown, grown, codes, constants, theta, image, column, tree, levels,
+                            numbers, scratch,
+                        )  # fmt: skip
+            elif codes[at.KIND] == at.FEATURES:
+                inputs = magnitude(size, value)
+            if targets is not None and based:
                 move_base(i, output, weight, codes, loss_codes, targets, outputs)
-            if codes[at.KIND] == at.FEATURES:
-                numbers[at.INPUTS] += weight * inputs
             # Step. ``not >`` also leaves out NaN, which an overflow may have made.
+            if by_feature is not None:
+                numbers[at.INPUTS] += weight * inputs
             if not largest(residual) > constants[at.QUIET]:
                 continue
             numbers[at.UPDATES] += 1.0 if turn == 0 else 0.0
-            step(
-                i, output, count, weight, rate, index, targets, codes, constants,
-                loss_codes, theta, image, total, column, outputs, tree, levels, numbers, scratch,
-                residual, products,
-            )  # fmt: skip
+            n_moved, all_moved, row = find_step(
+                count, n_columns, residual, entries, codes, constants, scratch
+            )
+            moved, moved_places = scratch[row], everything if all_moved else entries
+            # The columns that are about to change add what they were played with so far.
+            if codes[at.AVERAGED]:
+                note_average(n_moved, moved_places, codes, matrix, total, column, numbers)
+            # A part may weigh more than one if there are more than the most steps; it must not
+            # overshoot.
+            bounded, warm = weight, 1.0
+            if codes[at.SCALED]:
+                bounded, warm = min(weight, 1.0), numbers[at.WEIGHT] / (numbers[at.WEIGHT] + WARM)
+            if by_feature is not None:
+                # c_t of :eq:`feature-steps`: INPUTS over WEIGHT is the mean of the inputs'
+                # magnitudes.
+                reach = warm * constants[at.RATE] * numbers[at.WEIGHT] / numbers[at.INPUTS]
+                if targets is not None:
+                    note_largest(i, output, codes, loss_codes, residual, targets, outputs)
+                step_features(
+                    n_moved, moved_places, moved, residual, bounded, reach, codes, image, column,
+                    outputs, scratch,
+                )  # fmt: skip
+            if theta is not None:
+                for r in range(n_outputs):
+                    residual[r] *= bounded * warm
+                unknown = step_sums(
+                    n_moved, moved_places, moved, rate, residual, products, codes, constants, theta,
+                    numbers, scratch,
+                )  # fmt: skip
+                if constants[at.POWER] != 2.0 or codes[at.SIZED]:
+                    square = derive(
+                        n_moved, moved_places, codes, constants, theta, image, column, tree, levels,
+                        numbers, scratch,
+                    )  # fmt: skip
+                    # Rare: the sums double a few times before their powers come near the range of
+                    # floats.
+                    if unknown or is_outgrown(square, constants[at.POWER]):
+                        place[at.SAMPLE], place[at.TURN] = i, turn + 1
+                        place[at.EVENT] = at.OUTGROWN
+                        return i
+        place[at.TURN] = 0
     return n_samples
-
-
-@entry
-def learn_row(  # type: ignore[no-untyped-def]
-    x, mode, label, target, codes, constants, loss_codes, loss_constants, theta, image, total,
-    column, outputs, tree, levels, numbers,
-):  # fmt: skip
-    """Learn from one dense sample; return the rounds so far.
-
-    The result is -1 if the sample is not finite, and -2 if the losses no longer are.
-    """
-    codes[at.MODE] = mode
-    labels, ends = np.full(1, label), np.zeros(1, np.int64)
-    done = learn(
-        x.reshape((1, x.shape[0])), ends, ends[:0], np.empty(0), labels, target, np.ones(1), codes,
-        constants, loss_codes, loss_constants, theta, image, total, column, outputs, tree, levels,
-        numbers, np.empty(1), np.empty(1, np.int64),
-    )  # fmt: skip
-    if done < 1:
-        return -1
-    return int(numbers[at.ROUNDS]) if math.isfinite(numbers[at.LOSS]) else -2
-
-
-@fast_entry
-def scores_of(  # type: ignore[no-untyped-def]
-    dense, codes, constants, theta, image, column, outputs, tree, numbers, scores
-):
-    """Write the scores of a dense sample, as the next round would compute them."""
-    n_columns = column.shape[1]
-    raw, value, part = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
-    everything = np.empty(0, np.int64)
-    shift(dense, raw)
-    if codes[at.INTERCEPT]:
-        raw[0] = 1.0
-    rate = rate_now(codes, constants, numbers)
-    scale = scale_now(rate, codes, constants, tree, numbers)
-    measure(n_columns, everything, column, raw, value)
-    score(
-        n_columns, everything, scale, -1, codes, constants, theta, image, column, value, part,
-        scores,
-    )  # fmt: skip
-    for r in range(codes[at.OUTPUTS]):
-        scores[r] += rate * outputs[at.OFFSET, r] + outputs[at.BASE, r]

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from mixnorm.engines.mirror import layout as at
 from mixnorm.engines.mirror.vectors_jit import (
     climb,
@@ -25,24 +23,20 @@ from mixnorm.engines.mirror.vectors_jit import (
 # Binary logarithms of squared norms, in units, beyond which the unit grows: in general, and divided
 # by the power for large powers. Powers of norms must stay below 2**1024, with room for their sum.
 _LARGEST_SQUARE_EXPONENT, _LARGEST_POWER_EXPONENT = 40.0, 900.0
-# Binary logarithm of the smallest unit: its inverse and its square must be normal numbers.
-_LEAST_UNIT_EXPONENT = -500.0
 # Sums of squares below this have lost digits in underflow.
 _LEAST_SUM_OF_SQUARES = 1e-280
 
 
 @compiled
-def matrix_of(codes, theta, image):  # type: ignore[no-untyped-def]
-    """Return the matrix that weights are a multiple of: sums of gradients, or their image.
-
-    Steps by feature have no sums: ``theta`` is None there, and code for sums is not compiled.
-    """
-    if theta is None:
-        return image
-    return theta if codes[at.KIND] == at.COLUMNS else image
+def matrix_of(theta, image):  # type: ignore[no-untyped-def]
+    """Return the matrix that weights are a multiple of: sums of gradients, or their image."""
+    # numba compiles only the first line for norms of columns, as ``image`` has the type None there.
+    if image is None:
+        return theta
+    return image
 
 
-@compiled
+@fast_entry
 def derive(  # type: ignore[no-untyped-def]
     count, index, codes, constants, theta, image, column, tree, levels, numbers, scratch
 ):
@@ -55,8 +49,12 @@ def derive(  # type: ignore[no-untyped-def]
     power, n_outputs, unit = constants[at.POWER], codes[at.OUTPUTS], numbers[at.UNIT]
     size, powers = scratch[at.S_SIZE], scratch[at.S_POWER]
     held, other = scratch[at.S_HELD], scratch[at.S_OTHER]
+    largest = 0.0
     if codes[at.KIND] == at.ENTRIES:
-        largest = lift_entries(count, index, power, n_outputs, unit, theta, image, tree, scratch)
+        if image is not None:
+            largest = lift_entries(
+                count, index, power, n_outputs, unit, theta, image, tree, scratch
+            )
     else:
         largest = square_columns(count, index, n_outputs, unit, theta, size)
         if power != 2.0:
@@ -99,10 +97,10 @@ def lift_entries(count, index, power, n_outputs, unit, theta, image, tree, scrat
 
 
 @fast_entry
-def note_average(count, index, codes, theta, image, total, column, numbers):  # type: ignore[no-untyped-def]
+def note_average(count, index, codes, matrix, total, column, numbers):  # type: ignore[no-untyped-def]
     """Add weights of columns since their last change to the sums; of all without an index."""
     whole = index.shape[0] == 0
-    seen, factor, matrix = column[at.SEEN], column[at.FACTOR], matrix_of(codes, theta, image)
+    seen, factor = column[at.SEEN], column[at.FACTOR]
     for e in range(count):
         j = e if whole else index[e]
         # Between two changes a column is a fixed vector times the common factor, whose sum over the
@@ -116,51 +114,11 @@ def note_average(count, index, codes, theta, image, total, column, numbers):  # 
 
 
 @compiled
-def restart_clock(codes, theta, image, total, column, numbers):  # type: ignore[no-untyped-def]
-    """Restart the clock, because a large number of rounds would lose digits."""
-    everything = np.empty(0, np.int64)
-    note_average(column.shape[1], everything, codes, theta, image, total, column, numbers)
-    numbers[at.CLOCK] = 0.0
-    column[at.SEEN] = 0.0
-
-
-@compiled
 def count_average(weight, rate, scale, outputs, numbers):  # type: ignore[no-untyped-def]
     """Count a round in the sums of weights and of offsets."""
     for r in range(outputs.shape[1]):
         outputs[at.OFFSETS, r] += weight * rate * outputs[at.OFFSET, r]
     numbers[at.CLOCK] += weight * scale
-
-
-@fast_entry
-def refresh(  # type: ignore[no-untyped-def]
-    codes, constants, theta, image, total, column, tree, levels, numbers, scratch
-):
-    """Compute all that is derived from ``theta``, in a unit of about its size."""
-    everything, n_columns = np.empty(0, np.int64), theta.shape[1]
-    if codes[at.AVERAGED]:
-        note_average(n_columns, everything, codes, theta, image, total, column, numbers)
-    largest = 0.0
-    for r in range(codes[at.OUTPUTS]):
-        for j in range(n_columns):
-            largest = max(largest, abs(theta[r, j]))
-    if largest > 0.0 and math.isfinite(largest):
-        unit = numbers[at.UNIT]
-        numbers[at.UNIT] = 2.0 ** max(_LEAST_UNIT_EXPONENT, math.ceil(math.log2(largest)))
-        # Perceptrons leave the common factor out, so that their weights are in powers of the unit.
-        # What was summed in the old one is carried over.
-        if codes[at.AVERAGED] and codes[at.RULE] == at.NONE:
-            lift = constants[at.POWER] - (1.0 if codes[at.KIND] == at.ENTRIES else 2.0)
-            part = math.pow(unit / numbers[at.UNIT], lift)
-            for r in range(codes[at.OUTPUTS]):
-                for j in range(n_columns):
-                    # The first part may be infinite, and times zero would be NaN.
-                    if total[r, j] != 0.0:
-                        total[r, j] *= part
-    derive(
-        n_columns, everything, codes, constants, theta, image, column, tree, levels, numbers,
-        scratch,
-    )  # fmt: skip
 
 
 @entry
@@ -177,8 +135,8 @@ def rate_now(codes, constants, numbers):  # type: ignore[no-untyped-def]
 @entry
 def scale_now(rate, codes, constants, tree, numbers):  # type: ignore[no-untyped-def]
     """Return the common factor of the weights (:eq:`mirror-columns`, and the ball's)."""
-    # Steps by feature store the weights; perceptrons only need them up to a factor.
-    if codes[at.KIND] == at.FEATURES or codes[at.RULE] == at.NONE:
+    # Perceptrons only need the weights up to a factor.
+    if codes[at.RULE] == at.NONE:
         return 1.0
     if codes[at.SIZED] == 0 or not tree[-1] > 0.0:
         return rate
@@ -253,12 +211,11 @@ def add_outer(count, index, value, residual, codes, matrix):  # type: ignore[no-
 
 @compiled
 def step_sums(  # type: ignore[no-untyped-def]
-    size, places, moved, rate, residual, products, codes, constants, theta, image, column, tree,
-    levels, numbers, scratch,
-):  # fmt: skip
+    size, places, moved, rate, residual, products, codes, constants, theta, numbers, scratch
+):
     """Subtract a gradient from the sums, and update the numbers of the account.
 
-    Returns whether the sums have become too large for their unit.
+    Returns whether the size of the sums was unknown so far, and so their unit.
     """
     # The middle of :eq:`regret`: the product of gradient and weights is that of derivatives and
     # scores.
@@ -283,15 +240,13 @@ def step_sums(  # type: ignore[no-untyped-def]
     if slope > 0.0:
         numbers[at.LAST_RATE] = rate
     numbers[at.STEPS] += rate * slope * slope / (2.0 * constants[at.CONVEXITY])
-    unknown = numbers[at.SQUARES] == 0.0  # the size of the sums, and so their unit
+    unknown = numbers[at.SQUARES] == 0.0
     numbers[at.SQUARES] += slope * slope
     add_outer(size, places, moved, residual, codes, theta)
-    if power == 2.0 and not codes[at.SIZED]:
-        return False
-    largest = derive(
-        size, places, codes, constants, theta, image, column, tree, levels, numbers, scratch
-    )
-    return (
-        largest > math.pow(2.0, min(_LARGEST_SQUARE_EXPONENT, _LARGEST_POWER_EXPONENT / power))
-        or unknown
-    )
+    return unknown
+
+
+@compiled
+def is_outgrown(largest, power):  # type: ignore[no-untyped-def]
+    """Tell whether squared norms, in units, have become too large for their unit."""
+    return largest > math.pow(2.0, min(_LARGEST_SQUARE_EXPONENT, _LARGEST_POWER_EXPONENT / power))

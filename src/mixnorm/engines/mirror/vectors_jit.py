@@ -18,10 +18,16 @@ BRANCHES = 64
 # Lets compilers reorder sums, and so vectorise them. Without ``nnan`` and ``ninf``: the loops rely
 # on comparisons with NaN and infinity to find samples that are not finite.
 _REORDERING = {"contract", "reassoc", "nsz", "arcp"}
-# With divisions that raise, compilers do not vectorise.
-_ENTRY_JIT: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
-# Functions that Python never calls need no wrappers, which take a fifth of the compile time.
-_INNER_JIT: dict[str, Any] = {**_ENTRY_JIT, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# With divisions that raise, compilers do not vectorise. Nobody calls these functions from C, and
+# those that Python never calls need no wrapper for it either. Wrappers take a fifth of the compile
+# time.
+_ENTRY_JIT: dict[str, Any] = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+}
+_INNER_JIT: dict[str, Any] = {**_ENTRY_JIT, "no_cpython_wrapper": True}
 entry, fast_entry = njit(**_ENTRY_JIT), njit(**_ENTRY_JIT, fastmath=_REORDERING)
 plain, compiled = njit(**_INNER_JIT), njit(**_INNER_JIT, fastmath=_REORDERING)
 

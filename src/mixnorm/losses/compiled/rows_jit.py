@@ -36,15 +36,15 @@ def label_loss(code, constants, scores, label, residual):  # type: ignore[no-unt
         for r in range(n_outputs):
             residual[r] = math.exp(residual[r] - largest)
             total += residual[r]
-        for r in range(n_outputs):
-            residual[r] /= total
         rest = 0.0
         for r in range(n_outputs):
+            residual[r] /= total
             if r != label:
                 rest += residual[r]
         residual[label] = -rest
         return math.log(total) - own
-    residual[:] = 0.0
+    for r in range(n_outputs):
+        residual[r] = 0.0
     if code == PERCEPTRON:
         best = best_class(scores)
         if best == label:
