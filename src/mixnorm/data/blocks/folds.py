@@ -60,6 +60,11 @@ class FoldSource(Source):
         self.has_target, self.has_weight = source.has_target, True
         self.sends_rows = source.sends_rows
 
+    @property
+    def row_bytes(self) -> int:
+        """About how many bytes of memory a row takes."""
+        return self._source.row_bytes
+
     def scan(self, rows: Sequence[slice], request: Request, meter: Meter) -> Iterator[RowBlock]:
         """Yield consecutive blocks of rows."""
         weighted = request.weight and self._source.has_weight

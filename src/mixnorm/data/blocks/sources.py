@@ -73,6 +73,11 @@ class Source:
     #: Whether the rows of a task travel to its worker, all at once.
     sends_rows: bool = False
 
+    @property
+    def row_bytes(self) -> int:
+        """About how many bytes of memory a row takes."""
+        return max(1, self.n_features) * max(4, self.dtype.itemsize)
+
     def scan(self, rows: Sequence[slice], request: Request, meter: Meter) -> Iterator[RowBlock]:
         """Yield consecutive blocks of rows; note in ``meter`` what is read from files."""
         raise NotImplementedError
@@ -124,6 +129,14 @@ class ArraySource(Source):
     """
 
     sends_rows = True
+
+    @property
+    def row_bytes(self) -> int:
+        """About how many bytes of memory a row takes."""
+        if not self.sparse:
+            return super().row_bytes
+        entries = -(-self._X.nnz // max(1, self._X.shape[0]))
+        return max(16, int(entries) * (self.dtype.itemsize + self._X.indices.itemsize))
 
     def __init__(
         self,

@@ -509,10 +509,7 @@ def _keep_block(block: Block) -> Block:
 
 def _default_rows(source: Source) -> int:
     """Return how many rows a block has if the user does not say."""
-    if source.sparse:
-        return _BLOCK_ROWS
-    width = max(1, source.n_features) * max(4, source.dtype.itemsize)
     rows = _BLOCK_ROWS
-    while rows > 256 and rows * width > _BLOCK_BYTES:
+    while rows > 256 and rows * source.row_bytes > _BLOCK_BYTES:
         rows //= 2
     return rows

@@ -172,12 +172,12 @@ class _ClassWeights:
 
 def draw_rows(table: BlockTable) -> tuple[np.ndarray, ...]:
     """Return the numbers of the rows for second derivatives, and of those that rank columns."""
-    n, width = table.shape[0], max(1, table.shape[1])
+    n = table.shape[0]
     generator = np.random.default_rng(0)
     if n < _ROWS_TO_SAMPLE:
         return (np.arange(n),)
     bends = np.sort(generator.choice(n, _ROWS_TO_SAMPLE // 2, replace=False))
-    each = width * max(4, table.dtype.itemsize)
+    each = table.source.row_bytes
     most = int(_SHARE_FOR_SAMPLES * table.memory) // each
     screen = min(_ROWS_TO_SCREEN, most, n // 4)
     if screen < len(bends):
@@ -250,5 +250,6 @@ def _stand_for_all(
     """Return rows of a table with weights such that sums over them stand for sums over all."""
     weight = greedy.weigh_rows(recipe.make(sample.y), sample.weight, factors, len(rows))
     weight = weight * (table.shape[0] / len(rows) / total)
-    X = sample.X if is_sparse(sample.X) else np.asarray(sample.X)
+    # By columns, which are taken one by one.
+    X = sample.X.tocsc() if is_sparse(sample.X) else np.asarray(sample.X)
     return RowSample(rows, X.astype(dtype, copy=False), weight.astype(dtype))

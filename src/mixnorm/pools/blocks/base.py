@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mixnorm._array import is_sparse
 from mixnorm.data import BlockTable, ColumnChoice, ColumnStatistics, RowRecipe
 from mixnorm.pools.base import PreparedPool
 
@@ -22,7 +21,7 @@ class RowSample:
     ----------
     rows : ndarray of int
         The numbers of the rows, rising.
-    X : ndarray or CSR matrix of shape (n, n_features)
+    X : ndarray or CSC matrix of shape (n, n_features)
         The columns.
     weight : ndarray of shape (n,)
         Weights that sum to about one: those of the rows, divided by the share of rows drawn.
@@ -114,13 +113,8 @@ class BlockPool(PreparedPool):
         """Return the rows of the recipe on the rows of a sample."""
         recipe = self.recipe(atoms)
         keys = list(recipe.keys)
-        return recipe.make(take_columns(sample.X, recipe.columns(keys)), keys)
+        return recipe.make(sample.X[:, recipe.columns(keys)], keys)
 
     def is_spiky(self, atom: Any) -> bool:
         """Tell whether some row may have much of an atom's curvature, which a sample can miss."""
         return True
-
-
-def take_columns(X: Any, columns: np.ndarray) -> Any:
-    """Return some columns of an array or a sparse matrix."""
-    return X.tocsc()[:, columns].tocsr() if is_sparse(X) else X[:, columns]

@@ -98,7 +98,7 @@ class ColumnProducts:
     def __call__(self, X: Any, residual: np.ndarray) -> np.ndarray:
         """Return ``Xᵀ residual`` in double precision."""
         if is_sparse(X):
-            found = X.T.astype(self.dtype) @ np.ascontiguousarray(residual)
+            found = X.T.astype(self.dtype, copy=False) @ np.ascontiguousarray(residual)
         else:
             found = X.T.astype(self.dtype, copy=False) @ residual
         return np.asarray(found, dtype=np.float64)
