@@ -11,9 +11,9 @@ from sklearn.utils.metaestimators import available_if
 
 from mixnorm._array import ArrayLike, MatrixLike, follow, namespace
 from mixnorm.estimators._common.arrays import check_within_reach, encode_labels
+from mixnorm.estimators._common.blocks.parts import map_parts, score_parts
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.inputs import check_one_kind_of_label
-from mixnorm.estimators._common.parts import map_parts, score_parts
 from mixnorm.estimators._common.validation import check_classification_targets, validate_data
 from mixnorm.models import ClassOutputs, gives_probabilities
 

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mixnorm._array import Array, ArrayLike, MatrixLike, follow, is_foreign
+from mixnorm.estimators._common.blocks.parts import map_parts
 from mixnorm.estimators._common.parameters import CheckedParameters
-from mixnorm.estimators._common.parts import map_parts
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.exceptions import ModelFileError
 from mixnorm.models import FitReport, PathModel

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn import base
 
 from mixnorm._array import ArrayLike, MatrixLike, is_foreign
-from mixnorm.estimators._common.parts import score_parts
+from mixnorm.estimators._common.blocks.parts import score_parts
 from mixnorm.models import NumberOutputs
 
 # Predictions that exceed all targets by more than this factor are cut, so that squares stay finite.

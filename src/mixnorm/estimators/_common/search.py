@@ -17,6 +17,7 @@ from sklearn.utils import metadata_routing
 from mixnorm._array import ArrayLike, MatrixLike, to_numpy
 from mixnorm.data import BlockTable, find_table
 from mixnorm.estimators._common.arrays import take_rows
+from mixnorm.estimators._common.blocks.tables import require_y
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.folds import fold_splitter, row_folds
 from mixnorm.estimators._common.inputs import apply_class_weights
@@ -24,7 +25,6 @@ from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import Folds, Jobs, Scoring, Switch
 from mixnorm.estimators._common.progress import FitTask, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.regressor import r2
-from mixnorm.estimators._common.tables import require_y
 from mixnorm.exceptions import InterruptedFitWarning, NotConvergedWarning
 from mixnorm.selection import Candidate, SearchResult, choose, search
 

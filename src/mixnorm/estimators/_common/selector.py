@@ -20,8 +20,8 @@ from mixnorm._array import (
     to_numpy,
 )
 from mixnorm.estimators._common.arrays import dispatches
+from mixnorm.estimators._common.blocks.parts import map_parts
 from mixnorm.estimators._common.fitted import FittedMixin
-from mixnorm.estimators._common.parts import map_parts
 from mixnorm.estimators._common.validation import validate_data
 
 

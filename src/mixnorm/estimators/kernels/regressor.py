@@ -11,9 +11,9 @@ from sklearn.base import MultiOutputMixin
 from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm._checks import check_array
 from mixnorm.engines.multikernel import SquaredTarget
+from mixnorm.estimators._common.blocks.parts import map_parts
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.inputs import check_number_targets, unit_of
-from mixnorm.estimators._common.parts import map_parts
 from mixnorm.estimators._common.regressor import RegressorMixin
 from mixnorm.estimators.kernels.base import KernelTraining, WeightedKernelLearner
 from mixnorm.estimators.kernels.inputs import Exponent, MachineParameters, compute_target_centre

@@ -18,7 +18,7 @@ from mixnorm.data import (
     survey,
 )
 from mixnorm.engines.proximal import SharedDesign
-from mixnorm.estimators._common.tables import require_target, validate_table
+from mixnorm.estimators._common.blocks.tables import require_target, validate_table
 from mixnorm.estimators._common.units import squared_frame
 from mixnorm.estimators.mixed_norm.training import (
     ColumnUnits,

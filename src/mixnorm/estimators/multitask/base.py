@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from mixnorm._array import MatrixLike
 from mixnorm.data import BlockTable, find_table, gather_targets, gather_weights
-from mixnorm.estimators._common.parts import map_parts, score_parts
+from mixnorm.estimators._common.blocks.parts import map_parts, score_parts
 from mixnorm.estimators._common.regressor import r2
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.mixed_norm.base import NormLearner, working_dtypes

@@ -17,6 +17,7 @@ from mixnorm._checks import check_array
 from mixnorm._linear import linear_scores
 from mixnorm.data import find_table
 from mixnorm.engines import mirror
+from mixnorm.estimators._common.blocks.tables import require_y
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.inputs import (
     apply_class_weights,
@@ -25,7 +26,6 @@ from mixnorm.estimators._common.inputs import (
     row_weights,
     weight_numbers,
 )
-from mixnorm.estimators._common.tables import require_y
 from mixnorm.estimators._common.validation import validate_data
 from mixnorm.estimators.online.blocks import learn_table, sum_duplicates
 from mixnorm.estimators.online.curve import Curve

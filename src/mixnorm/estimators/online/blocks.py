@@ -22,12 +22,12 @@ from mixnorm.data import (
     label_facts,
 )
 from mixnorm.engines import mirror
+from mixnorm.estimators._common.blocks.tables import require_target, validate_table
 from mixnorm.estimators._common.inputs import (
     apply_class_weights,
     row_weights,
 )
 from mixnorm.estimators._common.messages import warn_caller
-from mixnorm.estimators._common.tables import require_target, validate_table
 from mixnorm.estimators.online.state import OnlineRows, check_tasks
 from mixnorm.exceptions import InterruptedFitWarning
 
@@ -52,7 +52,7 @@ class _Survey(NamedTuple):
         return None if self.facts is None else self.facts.classes
 
 
-class _Rows(NamedTuple):
+class _Portion(NamedTuple):
     """Rows to learn from in one call."""
 
     start: int
@@ -233,7 +233,7 @@ def _learn_blocks(
 def _learn_rows(
     estimator: OnlineEstimator,
     table: BlockTable,
-    rows: _Rows,
+    rows: _Portion,
     tasks: np.ndarray | None,
     class_weight: Any,
 ) -> None:
@@ -253,7 +253,7 @@ def _learn_rows(
         ) from None
 
 
-def _cut_rows(estimator: OnlineEstimator, table: BlockTable) -> Iterator[_Rows]:
+def _cut_rows(estimator: OnlineEstimator, table: BlockTable) -> Iterator[_Portion]:
     """Yield the rows of a table in parts that end where a block of the learner ends.
 
     Rows that the learner predicts together then come together, as in one call with all rows.
@@ -261,18 +261,18 @@ def _cut_rows(estimator: OnlineEstimator, table: BlockTable) -> Iterator[_Rows]:
     learner = estimator._learner
     size = learner.plan.block if isinstance(learner, mirror.BlockLearner) else 1
     missing = size - int(learner.waiting[0]) if isinstance(learner, mirror.BlockLearner) else 1
-    rest: _Rows | None = None
+    rest: _Portion | None = None
     for block in table.iterate(ALL_COLUMNS, target=True):
         weight = row_weights(block.weight, block.size)
         y = check_labels(block.y) if estimator._target_dtype is None else np.asarray(block.y)
-        rows = _Rows(block.rows.start, sum_duplicates(block.X), y, weight)
+        rows = _Portion(block.rows.start, sum_duplicates(block.X), y, weight)
         rest = rows if rest is None else _join(rest, rows)
         count = len(rest.y)
         whole = count if block.number == table.n_blocks - 1 else _count_whole(count, missing, size)
         if whole > 0:
-            yield _Rows(rest.start, rest.X[:whole], rest.y[:whole], rest.weight[:whole])
+            yield _Portion(rest.start, rest.X[:whole], rest.y[:whole], rest.weight[:whole])
             missing = size
-            left = _Rows(rest.start + whole, rest.X[whole:], rest.y[whole:], rest.weight[whole:])
+            left = _Portion(rest.start + whole, rest.X[whole:], rest.y[whole:], rest.weight[whole:])
             rest = left if whole < count else None
 
 
@@ -287,8 +287,8 @@ def _count_whole(count: int, missing: int, size: int) -> int:
     return 0 if count < missing else missing + (count - missing) // size * size
 
 
-def _join(first: _Rows, second: _Rows) -> _Rows:
+def _join(first: _Portion, second: _Portion) -> _Portion:
     join = sparse.vstack if is_sparse(first.X) else np.concatenate
     X = join([first.X, second.X])
     y, weight = (np.concatenate(pair) for pair in zip(first[2:], second[2:], strict=True))
-    return _Rows(first.start, X.tocsr() if is_sparse(X) else X, y, weight)
+    return _Portion(first.start, X.tocsr() if is_sparse(X) else X, y, weight)

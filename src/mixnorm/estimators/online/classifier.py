@@ -10,11 +10,11 @@ from sklearn.utils.validation import column_or_1d
 
 from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines import mirror
+from mixnorm.estimators._common.blocks.parts import map_parts
+from mixnorm.estimators._common.blocks.tables import require_y
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.inputs import check_dense_targets, check_one_kind_of_label
 from mixnorm.estimators._common.parameters import ClassWeight, Loss, Norm, Number, Seed, Switch
-from mixnorm.estimators._common.parts import map_parts
-from mixnorm.estimators._common.tables import require_y
 from mixnorm.estimators._common.validation import check_classification_targets
 from mixnorm.estimators.online.base import OnlineEstimator
 from mixnorm.estimators.online.descent import HashedColumns, MirrorDescent

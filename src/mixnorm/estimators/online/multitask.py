@@ -12,8 +12,8 @@ from sklearn.utils.validation import column_or_1d
 
 from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.engines import mirror
+from mixnorm.estimators._common.blocks.parts import map_parts
 from mixnorm.estimators._common.parameters import Loss, Norm
-from mixnorm.estimators._common.parts import map_parts
 from mixnorm.estimators.online.descent import MirrorDescent
 from mixnorm.estimators.online.names import Row, as_rows
 from mixnorm.estimators.online.state import OnlineRows, OnlineTargets, check_tasks, place_labels

@@ -24,6 +24,7 @@ from mixnorm.estimators._common.arrays import (
     scale_path,
     unscale_path,
 )
+from mixnorm.estimators._common.blocks.tables import require_target, require_y, validate_table
 from mixnorm.estimators._common.inputs import (
     DEFAULT_SIZE,
     apply_class_weights,
@@ -40,7 +41,6 @@ from mixnorm.estimators._common.progress import (
 )
 from mixnorm.estimators._common.selector import ColumnSelectorMixin
 from mixnorm.estimators._common.staged import StagedMixin
-from mixnorm.estimators._common.tables import require_target, require_y, validate_table
 from mixnorm.estimators.shareboost.blocks import BlockTraining, CompressedRows
 from mixnorm.estimators.shareboost.checkpoint import Checkpoint
 from mixnorm.estimators.shareboost.parameters import PathParameters

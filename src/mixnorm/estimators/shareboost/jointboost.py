@@ -9,6 +9,7 @@ import numpy as np
 
 from mixnorm._array import ArrayLike, MatrixLike, SparseMatrix
 from mixnorm.engines import boosting
+from mixnorm.estimators._common.blocks.parts import map_parts
 from mixnorm.estimators._common.inputs import (
     apply_class_weights,
     check_weights,
@@ -23,7 +24,6 @@ from mixnorm.estimators._common.parameters import (
     Whole,
     maybe,
 )
-from mixnorm.estimators._common.parts import map_parts
 from mixnorm.estimators._common.progress import FitTask, Rounds, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.staged import StagedClassifier
 from mixnorm.exceptions import FewerFeaturesWarning, InterruptedFitWarning

@@ -10,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 
 from mixnorm._array import Array, ArrayLike, MatrixLike
+from mixnorm.estimators._common.blocks.parts import map_parts
 from mixnorm.estimators._common.inputs import apply_class_weights, check_weights
 from mixnorm.estimators._common.messages import warn_caller
 from mixnorm.estimators._common.parameters import ClassWeight, Jobs
-from mixnorm.estimators._common.parts import map_parts
 from mixnorm.estimators._common.progress import FitTask, all_or_nothing, with_callbacks
 from mixnorm.estimators._common.staged import StagedClassifier
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier

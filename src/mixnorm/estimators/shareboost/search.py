@@ -15,11 +15,11 @@ from sklearn.base import clone
 from mixnorm._array import ArrayLike, MatrixLike
 from mixnorm.data import BlockTable
 from mixnorm.estimators._common.arrays import take_rows
+from mixnorm.estimators._common.blocks.tables import require_target, require_y, validate_table
 from mixnorm.estimators._common.inputs import DEFAULT_SIZE, check_weights, weight_numbers
 from mixnorm.estimators._common.parameters import ListOf, maybe, values_to_try
 from mixnorm.estimators._common.progress import FitTask
 from mixnorm.estimators._common.search import RowProblem, SearchedMixin
-from mixnorm.estimators._common.tables import require_target, require_y, validate_table
 from mixnorm.estimators.shareboost.base import BaseShareBoost
 from mixnorm.estimators.shareboost.learners import ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.estimators.shareboost.parameters import ALPHA

@@ -24,7 +24,7 @@ from mixnorm.data import (
     is_collection,
     join_rows,
 )
-from mixnorm.estimators._common.tables import require_target, validate_table
+from mixnorm.estimators._common.blocks.tables import require_target, validate_table
 from mixnorm.models import LinearModel, PathModel
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
