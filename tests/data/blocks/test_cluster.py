@@ -59,9 +59,7 @@ def tables(arrays, parquet):
         "dask arrays": functools.partial(
             from_arrays, da.from_array(X, chunks=(33, 3)), da.from_array(y, chunks=40), weight
         ),
-        "dask frames": functools.partial(
-            from_arrays, frame[list("abcd")], frame["y"], frame["w"]
-        ),
+        "dask frames": functools.partial(from_arrays, frame[list("abcd")], frame["y"], frame["w"]),
     }
 
 

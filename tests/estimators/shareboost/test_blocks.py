@@ -8,6 +8,7 @@ from scipy import sparse
 
 from mixnorm import GreedyOptions, ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.data import BlockTable, from_arrays
+from mixnorm.estimators.shareboost import blocks as blocks_module
 from mixnorm.pools import Boxes, Columns
 
 EXACT = GreedyOptions(tol=1e-10)
@@ -138,9 +139,7 @@ def test_regression_is_compressed(scale, single, labelled):
 
 def test_regression_by_sums(monkeypatch, labelled):
     """Where a table is too wide to compress, the sums over blocks give the same path."""
-    from mixnorm.estimators.shareboost import blocks as module
-
-    monkeypatch.setattr(module, "_WIDTH_TO_COMPRESS", 0)
+    monkeypatch.setattr(blocks_module, "_WIDTH_TO_COMPRESS", 0)
     X, _, weight = labelled
     y = X[:, 1] - X[:, 4] + 0.1 * X[:, 7] ** 2
     memory = ShareBoostRegressor(4, options=EXACT).fit(X, y, weight)
@@ -162,7 +161,8 @@ def many_rows():
 
 
 @pytest.mark.parametrize("rule", ["joint", "l1"])
-def test_a_sample_chooses_as_all_rows_do(rule, many_rows):
+def test_a_sample_chooses_as_all_rows_do(rule, many_rows, monkeypatch):
+    monkeypatch.setattr(blocks_module, "_LEAST_ROWS_TO_SCREEN", 0)
     X, y = many_rows
     options = [GreedyOptions(rule=rule, scan=scan) for scan in ("sample", "exact")]
     tables = [from_arrays(X, y, block_rows=4096, memory="64 MB") for _ in options]

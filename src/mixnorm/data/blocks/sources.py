@@ -273,10 +273,18 @@ def check_weight(weight: np.ndarray, place: str) -> None:
 
 def _cut(X: Any, rows: slice, columns: np.ndarray | slice) -> Any:
     """Return some rows and columns."""
-    block = X[rows]
+    block = _view_rows(X, rows) if is_sparse(X) and X.format == "csr" else X[rows]
     if not isinstance(columns, slice):
         block = block[:, columns]
     return block if is_sparse(block) else np.asarray(block)
+
+
+def _view_rows(X: Any, rows: slice) -> Any:
+    """Return some rows of a CSR matrix, without a copy of their entries."""
+    first, last = int(X.indptr[rows.start]), int(X.indptr[rows.stop])
+    ends = (X.indptr[rows.start : rows.stop + 1] - first).astype(X.indices.dtype)
+    parts = X.data[first:last], X.indices[first:last], ends
+    return type(X)(parts, shape=(rows.stop - rows.start, X.shape[1]), copy=False)
 
 
 class MappedRows:

@@ -33,8 +33,9 @@ from mixnorm.pools import BlockData, Columns, RowSample
 # From this many rows on, second derivatives are those of a sample of half as many, the same rows
 # that the engine would draw from rows in memory.
 _ROWS_TO_SAMPLE = 16_384
-# Rows that rank the columns before the best are compared on all rows.
-_ROWS_TO_SCREEN = 1 << 17
+# Rows that rank the columns before the best are compared on all rows, and the rows that a table
+# must have for that: the bounds of a small sample rule out too little.
+_ROWS_TO_SCREEN, _LEAST_ROWS_TO_SCREEN = 1 << 17, 1 << 17
 # Tables with more columns are not compressed: the moments would cost more than the rounds.
 _WIDTH_TO_COMPRESS = 512
 # Share of the memory that these rows may take.
@@ -180,7 +181,7 @@ def draw_rows(table: BlockTable) -> tuple[np.ndarray, ...]:
     each = table.source.row_bytes
     most = int(_SHARE_FOR_SAMPLES * table.memory) // each
     screen = min(_ROWS_TO_SCREEN, most, n // 4)
-    if screen < len(bends):
+    if screen < len(bends) or n < _LEAST_ROWS_TO_SCREEN:
         return (bends,)
     return bends, np.sort(generator.choice(n, screen, replace=False))
 

@@ -94,7 +94,8 @@ class Screen:
         # With x = stored entries: sum (x - m)² q = sum x² q - 2 m sum x q + m² sum q.
         mean, inverse = self._mean[:, None], self._inverse[:, None]
         first = np.asarray(X.T @ residual, dtype=np.float64)
-        second = np.asarray(X.multiply(X).T @ squared, dtype=np.float64)
+        square = type(X)((X.data * X.data, X.indices, X.indptr), shape=X.shape)
+        second = np.asarray(square.T @ squared, dtype=np.float64)
         cross = np.asarray(X.T @ squared, dtype=np.float64)
         total = squared.sum(axis=0, dtype=np.float64)
         squares = second - 2.0 * mean * cross + mean * mean * total
