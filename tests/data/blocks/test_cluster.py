@@ -66,6 +66,7 @@ def tables(arrays, parquet):
     return {
         "parquet": functools.partial(read_parquet, parquet, "y", "w"),
         "arrays": functools.partial(from_arrays, X, y, weight),
+        "columns": functools.partial(from_arrays, np.asfortranarray(X), y, weight),
         "dask arrays": functools.partial(
             from_arrays, da.from_array(X, chunks=(33, 3)), da.from_array(y, chunks=40), weight
         ),
@@ -74,13 +75,15 @@ def tables(arrays, parquet):
 
 
 def test_sums_do_not_depend_on_workers(client, tables, add_products, read_rows, arrays):
-    expected = add_products(tables["arrays"](block_rows=13, executor=1))
+    expected = {
+        kind: add_products(make(block_rows=13, executor=1)) for kind, make in tables.items()
+    }
     for count in (1, 2, 3):
         scale(client, count)
         assert find_executor(client).n_workers == count
-        for make in tables.values():
+        for kind, make in tables.items():
             table = make(block_rows=13, executor=client)
-            assert all(map(np.array_equal, add_products(table), expected))
+            assert all(map(np.array_equal, add_products(table), expected[kind]))
     for make in tables.values():
         columns = np.array([3, 1])
         X, y, weight = read_rows(make(block_rows=40, executor=client), columns)

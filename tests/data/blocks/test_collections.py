@@ -40,7 +40,9 @@ def test_blocks_are_those_of_the_arrays(kinds, arrays, read_rows, block_rows):
 
 
 def test_sums_are_those_of_the_arrays(kinds, arrays, add_products):
-    expected = add_products(from_arrays(*arrays, block_rows=7, executor=1))
+    expected = add_products(
+        from_arrays(np.asfortranarray(arrays[0]), *arrays[1:], block_rows=7, executor=1)
+    )
     for collections in kinds:
         for threads in (1, 3):
             found = add_products(from_arrays(*collections, block_rows=7, executor=threads))
