@@ -74,7 +74,7 @@ def find_executor(client: Any) -> ClusterExecutor:
     return _EXECUTORS[client]
 
 
-def connect(address: str) -> Any:
+def connect(address: str, timeout: float = 10.0) -> Any:
     """Return a client of the scheduler at an address."""
     try:
         import distributed
@@ -86,7 +86,7 @@ def connect(address: str) -> Any:
     if found is None or found.status != "running":
         try:
             make: Any = distributed.Client
-            found = make(address, timeout=10, set_as_default=False)
+            found = make(address, timeout=timeout, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise WorkerError(
                 f"No Dask scheduler answers at {address} ({error}). Start one with `dask "

@@ -8,7 +8,7 @@ import numpy as np
 
 from mixnorm._array import is_numpy, is_sparse
 from mixnorm.data.blocks.collections import DaskSource, is_collection
-from mixnorm.data.blocks.sources import ArraySource, Source, check_weight
+from mixnorm.data.blocks.sources import ArraySource, Source
 from mixnorm.data.blocks.table import BlockTable
 
 
@@ -106,6 +106,4 @@ def _as_source(X: Any, y: Any, weight: Any) -> Source:
             raise ValueError(
                 f"{name} has {len(each)} rows, but X has {X.shape[0]}; give one value per row."
             )
-    if weight is not None:
-        check_weight(weight, "sample_weight")
     return ArraySource(X, y, weight)

@@ -171,6 +171,8 @@ class ArraySource(Source):
             if X is None:
                 columns = columns if isinstance(columns, slice) else np.unique(columns)
                 X = _cut(self._X, rows, columns)
+                # In the order of the original, on which the last bits of sums depend.
+                X = X if self.sparse else np.array(X, order="K")
             else:
                 columns = ALL_COLUMNS
             given = replace(request, columns=columns)
