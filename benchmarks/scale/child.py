@@ -104,13 +104,12 @@ def compute_error(predict: Callable[[Any], Any], X: Any, y: np.ndarray) -> float
     return 100 * float(np.mean(np.asarray(predict(X)) != y))
 
 
-def read_through(folder: Path) -> tuple[()]:
+def read_through(folder: Path) -> None:
     """Read files once, so that the page cache has them where there is room."""
     for path in sorted(folder.glob("*.parquet")):
         with path.open("rb", buffering=0) as file:
             while file.read(1 << 24):
                 pass
-    return ()
 
 
 def fit_table(
@@ -146,10 +145,11 @@ def fit_table(
         make_learner(learner, size, alpha).fit(*read(place.test, min(WARM_ROWS, test_rows)))
         report(first_seconds=time.perf_counter() - start)
         start, model = time.perf_counter(), make_learner(learner, size, alpha)
+        given: tuple[Any, ...] = ()
         if how == IN_MEMORY:
             given = read(place.train, place.rows)
         else:
-            given = read_through(place.train)
+            read_through(place.train)
         report(read_seconds=time.perf_counter() - start)
         gc.collect()  # of the warm-up
         watch = Watch(Path(tempfile.gettempdir()), children=client is not None)
