@@ -172,7 +172,10 @@ class FileRows(Source):
         size = max(256, min(_DECODED_ROWS, _DECODED_ENTRIES // max(1, len(names))))
         try:
             with pq.ParquetFile(
-                file.path, buffer_size=_BYTES_BUFFERED, pre_buffer=False, page_checksum_verification=True
+                file.path,
+                buffer_size=_BYTES_BUFFERED,
+                pre_buffer=False,
+                page_checksum_verification=True,
             ) as opened:
                 for batch in opened.iter_batches(
                     size, row_groups=[group], columns=spelt, use_threads=False
@@ -281,8 +284,7 @@ class FileRows(Source):
                         "the file out, or the column with --drop."
                     )
         found = {
-            name: _join_types(spelt, [file.path for file in used], schemas)
-            for name, spelt in pairs
+            name: _join_types(spelt, [file.path for file in used], schemas) for name, spelt in pairs
         }
         return cls(used, found, dict(pairs))
 
@@ -323,4 +325,3 @@ def _join_types(name: str, paths: Sequence[str], schemas: Sequence[Mapping[str, 
                 f"Write it in one type, or leave it out with --drop {name}."
             ) from None
     return pa.dictionary(pa.int32(), joined) if categories else joined
-
