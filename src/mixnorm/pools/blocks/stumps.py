@@ -191,7 +191,7 @@ class IndicatorRows:
         means = dict(zip(self.keys, self.means.tolist(), strict=True))
         rows = np.empty((len(keys), X.shape[0]), dtype=self.dtype)
         for row, key in zip(rows, keys, strict=True):
-            _, feature, threshold = key  # type: ignore[misc]
+            feature, threshold = key[1:]  # type: ignore[index]
             below = X[:, columns.index(feature)] <= np.float64(threshold)
             row[:] = np.where(below, 1.0 - means[key], -means[key])
         return rows
