@@ -151,10 +151,10 @@ WORK = {
         boxes,
         "pools.boxes_jit: parent_sums best_sides table_scores box_scores",
     ),
-    "products": (lambda: greedy(Products(), table()), "pools.products_jit: dense_sizes"),
+    "products": (lambda: greedy(Products(), table()), "pools.products_jit: dense_ranges"),
     "sparse products": (
         lambda: greedy(Products(), sparse(rng=RNG())),
-        "pools.products_jit: sparse_sizes sparse_norms",
+        "pools.products_jit: sparse_ranges sparse_norms",
     ),
     "pieces": (
         lambda: greedy(Pieces(5, 4), table()),

@@ -348,19 +348,21 @@ def compressed(X):
 @pytest.mark.parametrize("skip_constant", [True, False])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_compiled_sizes_equal_their_plain_twin(dtype, skip_constant):
-    from mixnorm.pools.products_jit import dense_sizes, sparse_sizes
+    from mixnorm.pools.products_jit import dense_ranges, sparse_ranges
 
     X = np.random.default_rng(0).choice(VALUES, size=(30, 9)).astype(dtype)
     X[:, 4], X[:, 5], X[:, 6] = 2.0, 0.0, np.where(X[:, 0] > 0, 1.0, -1.0)
     starts = product_tables.pair_starts(9)
     wanted = twin_sizes(X, skip_constant)
-    sizes = np.full(starts[-1], np.nan, dtype=dtype)
+    low, high = np.full((2, starts[-1]), np.nan, dtype=dtype)
     for begin, stop in [(0, 4), (4, 9)]:
-        dense_sizes(np.ascontiguousarray(X.T), starts, skip_constant, sizes, begin, stop)
+        dense_ranges(np.ascontiguousarray(X.T), starts, low, high, begin, stop)
+    sizes = product_tables.measure_ranges(low, high, skip_constant)
     np.testing.assert_array_equal(sizes, wanted)
-    sizes[:] = np.nan
+    low[:], high[:] = np.nan, np.nan
     for begin, stop in [(0, 4), (4, 9)]:
-        sparse_sizes(*compressed(X), starts, skip_constant, sizes, begin, stop)
+        sparse_ranges(*compressed(X), starts, low, high, begin, stop)
+    sizes = product_tables.measure_ranges(low, high, skip_constant)
     np.testing.assert_array_equal(sizes, wanted)
 
 

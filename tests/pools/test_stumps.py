@@ -123,7 +123,7 @@ def test_extreme_values(scale):
 
 
 def test_bins_are_quantiles_for_many_rows(monkeypatch):
-    monkeypatch.setattr(_stumps, "_ROWS_FOR_QUANTILES", 100)
+    monkeypatch.setattr(_stumps, "ROWS_FOR_QUANTILES", 100)
     X = np.random.default_rng(0).normal(size=(5000, 2))
     prepared = Stumps(max_bins=15).prepare(X)
     assert prepared.n_usable == 30
@@ -136,13 +136,13 @@ def test_bins_are_quantiles_for_many_rows(monkeypatch):
 
 
 def test_few_values_are_never_binned(monkeypatch):
-    monkeypatch.setattr(_stumps, "_ROWS_FOR_QUANTILES", 10)
+    monkeypatch.setattr(_stumps, "ROWS_FOR_QUANTILES", 10)
     X = np.random.default_rng(0).integers(0, 5, size=(200, 1))
     assert Stumps(max_bins=4).prepare(X).n_usable == 4
 
 
 def test_a_skewed_column_keeps_its_rare_values(monkeypatch):
-    monkeypatch.setattr(_stumps, "_ROWS_FOR_QUANTILES", 10)
+    monkeypatch.setattr(_stumps, "ROWS_FOR_QUANTILES", 10)
     column = np.zeros(1000)
     column[:300] = np.arange(1, 301)
     prepared = Stumps(max_bins=50).prepare(column[:, None])

@@ -8,6 +8,8 @@ from mixnorm.data.blocks.compress import Compressed as Compressed
 from mixnorm.data.blocks.compress import compress as compress
 from mixnorm.data.blocks.folds import Fold as Fold
 from mixnorm.data.blocks.folds import take_fold as take_fold
+from mixnorm.data.blocks.kept import RowRecipe as RowRecipe
+from mixnorm.data.blocks.kept import TargetRecipe as TargetRecipe
 from mixnorm.data.blocks.make import check_in_memory as check_in_memory
 from mixnorm.data.blocks.make import find_table as find_table
 from mixnorm.data.blocks.make import from_arrays as from_arrays
@@ -34,8 +36,6 @@ from mixnorm.data.blocks.survey import check_row_weights as check_row_weights
 from mixnorm.data.blocks.survey import survey as survey
 from mixnorm.data.blocks.table import Block as Block
 from mixnorm.data.blocks.table import BlockTable as BlockTable
-from mixnorm.data.blocks.table import RowRecipe as RowRecipe
-from mixnorm.data.blocks.table import TargetRecipe as TargetRecipe
 from mixnorm.data.blocks.targets import LabelFacts as LabelFacts
 from mixnorm.data.blocks.targets import NumberFacts as NumberFacts
 from mixnorm.data.blocks.targets import as_targets as as_targets

@@ -9,6 +9,7 @@ from mixnorm.pools.blocks.base import BlockData as BlockData
 from mixnorm.pools.blocks.base import BlockPool as BlockPool
 from mixnorm.pools.blocks.base import ResidualSums as ResidualSums
 from mixnorm.pools.blocks.base import RowSample as RowSample
+from mixnorm.pools.blocks.base import RowShares as RowShares
 from mixnorm.pools.boxes import Boxes as Boxes
 from mixnorm.pools.columns import Columns as Columns
 from mixnorm.pools.columns import scale_name as scale_name

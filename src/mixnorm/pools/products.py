@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +23,15 @@ from mixnorm.pools.base import (
     working_dtype,
 )
 from mixnorm.pools.columns import scale_name
-from mixnorm.pools.product_tables import ReducedFeatures, pair_starts, reduce_features
+from mixnorm.pools.product_tables import (
+    ReducedFeatures,
+    pair_exponents,
+    pair_starts,
+    reduce_features,
+)
+
+if TYPE_CHECKING:
+    from mixnorm.pools.blocks.base import BlockData, BlockPool
 
 Atom = tuple[int, ...]
 
@@ -66,34 +74,63 @@ class Products(Pool):
 
     def _bind(self, data: PoolData) -> PreparedProducts:
         """Compute the size of every product."""
-        used, dtype, fit_intercept = data.used, data.dtype, data.fit_intercept
-        matrix = as_matrix(data.X, dtype)
+        used, fit_intercept = data.used, data.fit_intercept
+        matrix = as_matrix(data.X, data.dtype)
         low, high = matrix.ranges(used)
         table = reduce_features(matrix, used, np.maximum(-low, high))
+        two_valued = None
+        if self.linear:
+            two_valued = table.find_two_valued(*reduce_ranges(low, high, table.exponents))
+
+        def find_deviations() -> tuple[np.ndarray, np.ndarray]:
+            share = np.ones(len(used)) if data.weight is None else np.asarray(data.weight, float)
+            share = share[used] / share[used].sum()
+            return table.deviations(share, fit_intercept)
+
+        facts = ProductFacts(
+            low, high, table.exponents, table.sizes(fit_intercept), two_valued, find_deviations
+        )
+        unit = scale_name(data.scale)
+        divisors = self.find_divisors(facts, unit, fit_intercept)
+        return PreparedProducts(matrix, table, used, divisors, bool(unit))
+
+    def bind_blocks(self, data: BlockData, scale: bool | str, fit_intercept: bool) -> BlockPool:
+        """Bind the pool to a table of blocks, after a pass that finds the size of every product."""
+        from mixnorm.pools.blocks.products import bind_products
+
+        return bind_products(self, data, scale_name(scale), fit_intercept)
+
+    def find_divisors(
+        self, facts: ProductFacts, unit: str, fit_intercept: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the divisors of features and of products; zero for those never offered."""
+        low, high, exponents = facts.low, facts.high, facts.exponents
         usable = high > low if fit_intercept else (high != 0) | (low != 0)
         # A size of zero marks pairs that are never offered; the next lines only set more to zero.
-        sizes, unit = table.sizes(fit_intercept), scale_name(data.scale)
-        repeats = _find_repeats(table, low, high, fit_intercept) if self.linear else None
+        sizes, dtype = facts.sizes, facts.sizes.dtype
+        repeats = None
+        if facts.two_valued is not None and self.linear:
+            # With the values ``a`` and ``b`` only, a square is ``x^2 = (a + b) x - a b``. The
+            # constant ``a b`` takes an intercept, unless it is zero.
+            repeats = facts.two_valued & (fit_intercept | (low == 0) | (high == 0))
         for i, pairs in enumerate(_iterate_triangle(sizes, len(low))):
-            _drop_useless(pairs, table.exponents[i] + table.exponents[i:], unit)
+            _drop_useless(pairs, exponents[i] + exponents[i:], unit)
             # The first pair of a feature is its square.
             if not self.squares or (repeats is not None and repeats[i]):
                 pairs[0] = 0.0
             if self.linear:  # a feature times a constant one is the same feature again
                 pairs[(low[i:] == high[i:]) | (low[i] == high[i])] = 0.0
         # Largest magnitudes in reduced units, replaced by deviations below if these are the unit.
-        singles = np.ldexp(np.maximum(-low, high), -table.exponents).astype(dtype)
+        singles = np.ldexp(np.maximum(-low, high), -exponents).astype(dtype)
         singles[~usable | (not self.linear)] = 0.0
         if unit == "std":
-            share = np.ones(len(used)) if data.weight is None else np.asarray(data.weight, float)
-            share = share[used] / share[used].sum()
-            columns, products = table.deviations(share, fit_intercept)
+            columns, products = facts.deviations()
             singles, sizes = np.where(singles > 0, columns, 0), np.where(sizes > 0, products, 0)
             singles, sizes = singles.astype(dtype), sizes.astype(dtype)
             for i, pairs in enumerate(_iterate_triangle(sizes, len(low))):
-                _drop_useless(pairs, table.exponents[i] + table.exponents[i:], unit)
-        _drop_useless(singles, table.exponents, unit)
-        return PreparedProducts(matrix, table, used, singles, sizes, bool(unit))
+                _drop_useless(pairs, exponents[i] + exponents[i:], unit)
+        _drop_useless(singles, exponents, unit)
+        return singles, sizes
 
     def evaluate(self, X: Array, atoms: Sequence[Atom]) -> np.ndarray:
         """Return the products of ``atoms`` on new data: ``(n_samples, n_atoms)``."""
@@ -134,42 +171,73 @@ class Products(Pool):
         return 1
 
 
-class PreparedProducts(PreparedPool):
-    """Products bound to data.
+@dataclass(frozen=True, eq=False)
+class ProductFacts:
+    """What sizes of products follow from.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (n_features,)
+        The smallest and largest value of each feature.
+    exponents : ndarray of int
+        Those of the powers of two that features are divided by.
+    sizes : ndarray
+        The largest magnitudes of products, in reduced units; zero for products that are constant.
+    two_valued : ndarray of bool or None
+        The features that have two values.
+    deviations : callable
+        Returns the standard deviations of features and of products, in reduced units.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    exponents: np.ndarray
+    sizes: np.ndarray
+    two_valued: np.ndarray | None
+    deviations: Callable[[], tuple[np.ndarray, np.ndarray]]
+
+
+class ScoredProducts(PreparedPool):
+    """Base of products bound to data.
 
     Features are first divided by powers of two that bring them into [-1, 1]. The division is exact,
     so that products of the quotients neither overflow nor lose digits.
+
+    Parameters
+    ----------
+    exponents : ndarray of int
+        Those of the powers of two.
+    divisors : tuple of ndarray
+        Divisors of features and of products, in reduced units; zero: never offered.
+    scale : bool
+        Whether columns are divided by these.
+    dtype : dtype
+        The dtype of columns.
     """
 
     def __init__(
         self,
-        matrix: Matrix,
-        table: ReducedFeatures,
-        used: np.ndarray,
-        singles: np.ndarray,
-        sizes: np.ndarray,
+        exponents: np.ndarray,
+        divisors: tuple[np.ndarray, np.ndarray],
         scale: bool,
+        dtype: Any,
     ) -> None:
-        self._matrix, self._table, self._scale = matrix, table, scale
-        self._used = None if used.all() else np.flatnonzero(used)
-        self._used_rows = used
-        #: Divisors of features and of products, in reduced units; zero: never offered.
-        self._singles, self._sizes = singles, sizes
-        self.n_usable = int(np.count_nonzero(singles) + np.count_nonzero(sizes))
+        self._exponents, self._scale, self._dtype = exponents, scale, dtype
+        self._singles, self._sizes = divisors
+        self.n_usable = sum(int(np.count_nonzero(sizes)) for sizes in divisors)
 
     def top(
         self, residual: Array, rule: str, m: int, exclude: Excluded, inputs: Inputs = None
     ) -> Offers:
         """Return the ``m`` atoms with the largest gradients, with their scores, best first."""
-        residual = np.asarray(residual if self._used is None else residual[self._used])
         d = len(self._singles)
         index = np.arange(d) if inputs is None else np.asarray(sorted(inputs), dtype=np.intp)
         starts = pair_starts(len(index))
-        table = self._table if inputs is None else self._table.subset(index)
-        singles, pairs = table.single_norms(residual, rule), table.pair_norms(residual, rule)
-        pair_sizes = self._sizes if inputs is None else self._sizes[_find_places(index, d)]
+        singles, pairs = self._compute_norms(residual, rule, None if inputs is None else index)
+        pair_sizes = self._sizes if inputs is None else self._sizes[find_places(index, d)]
+        exponents = self._exponents[index]
         # Scores of scaled columns do not depend on the powers of two, which cancel with the sizes.
-        powers = (None, None) if self._scale else (table.exponents, table.pair_exponents())
+        powers = (None, None) if self._scale else (exponents, pair_exponents(exponents))
         scores = np.concatenate(
             [
                 _score_norms(singles, self._singles[index], powers[0]),
@@ -182,6 +250,51 @@ class PreparedProducts(PreparedPool):
                 scores[place] = 0.0
         return best_offers(scores, m, lambda place: _get_atom(place, index, starts))
 
+    def _compute_norms(
+        self, residual: Any, rule: str, index: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the norms of gradients of some features and their products, in reduced units."""
+        raise NotImplementedError
+
+    def _find_size(self, atom: Atom) -> tuple[Any, int]:
+        """Return the divisor of an atom in reduced units, and the exponent of the unit."""
+        d, i, j = len(self._singles), atom[0], atom[-1]
+        size = self._singles[i] if len(atom) == 1 else self._sizes[pair_starts(d)[i] + j - i]
+        power = self._exponents[i] + (self._exponents[j] if len(atom) == 2 else 0)
+        return size, int(power)
+
+    def scale(self, atom: Atom) -> np.ndarray:
+        """Return the divisor of the product of ``atom``."""
+        if not self._scale:
+            return np.ones(1, dtype=self._dtype)
+        size, power = self._find_size(atom)
+        largest = np.ldexp(size, power) if size > 0 else 1.0
+        return np.asarray([largest], dtype=self._dtype)
+
+
+class PreparedProducts(ScoredProducts):
+    """Products bound to data in memory."""
+
+    def __init__(
+        self,
+        matrix: Matrix,
+        table: ReducedFeatures,
+        used: np.ndarray,
+        divisors: tuple[np.ndarray, np.ndarray],
+        scale: bool,
+    ) -> None:
+        super().__init__(table.exponents, divisors, scale, matrix.dtype)
+        self._matrix, self._table = matrix, table
+        self._used = None if used.all() else np.flatnonzero(used)
+        self._used_rows = used
+
+    def _compute_norms(
+        self, residual: Any, rule: str, index: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        residual = np.asarray(residual if self._used is None else residual[self._used])
+        table = self._table if index is None else self._table.subset(index)
+        return table.single_norms(residual, rule), table.pair_norms(residual, rule)
+
     def columns(self, atom: Atom) -> np.ndarray:
         """Return the scaled product as a row: ``(1, n_samples)``."""
         with np.errstate(over="ignore"):  # rows that do not count may hold anything
@@ -191,17 +304,6 @@ class PreparedProducts(PreparedPool):
         if self._used is not None:  # what does not count may hold anything
             row = np.where(self._used_rows, row, 0.0).astype(row.dtype, copy=False)
         return row
-
-    def scale(self, atom: Atom) -> np.ndarray:
-        """Return the divisor of the product of ``atom``."""
-        dtype, exponents = self._matrix.dtype, self._table.exponents
-        if not self._scale:
-            return np.ones(1, dtype=dtype)
-        d, i, j = len(self._singles), atom[0], atom[-1]
-        size = self._singles[i] if len(atom) == 1 else self._sizes[pair_starts(d)[i] + j - i]
-        power = exponents[i] + (exponents[j] if len(atom) == 2 else 0)
-        largest = np.ldexp(size, power) if size > 0 else 1.0
-        return np.asarray([largest], dtype=dtype)
 
 
 def _score_norms(norms: np.ndarray, sizes: np.ndarray, powers: np.ndarray | None) -> np.ndarray:
@@ -223,17 +325,9 @@ def _compute_product(matrix: Matrix, atom: Atom) -> np.ndarray:
     return np.asarray(rows[0] if len(atom) == 1 else rows[0] * rows[1])
 
 
-def _find_repeats(
-    table: ReducedFeatures, low: np.ndarray, high: np.ndarray, fit_intercept: bool
-) -> np.ndarray:
-    """Tell which squares repeat the feature itself and the intercept, if there is one.
-
-    If a feature has the values ``a`` and ``b`` only, then ``x^2 = (a + b) x - a b``.
-    """
-    reduced = [np.ldexp(bound, -table.exponents) for bound in (low, high)]
-    # The constant ``a b`` takes an intercept, unless it is zero.
-    matters = fit_intercept | (low == 0) | (high == 0)
-    return np.asarray(table.find_two_valued(*reduced) & matters)
+def reduce_ranges(low: np.ndarray, high: np.ndarray, exponents: np.ndarray) -> list[np.ndarray]:
+    """Return the smallest and largest values of features in reduced units."""
+    return [np.ldexp(bound, -exponents) for bound in (low, high)]
 
 
 def _drop_useless(sizes: np.ndarray, powers: np.ndarray, unit: str) -> None:
@@ -259,7 +353,7 @@ def _iterate_triangle(pairs: np.ndarray, n: int) -> Iterator[np.ndarray]:
         yield pairs[starts[i] : starts[i + 1]]
 
 
-def _find_places(index: np.ndarray, n: int) -> np.ndarray:
+def find_places(index: np.ndarray, n: int) -> np.ndarray:
     """Return the places of the pairs of some of ``n`` features among the pairs of all."""
     starts = pair_starts(n)
     # The pair ``(i, j)`` stands at ``starts[i] + j - i``.

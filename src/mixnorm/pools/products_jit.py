@@ -13,11 +13,8 @@ from numba import njit
 
 # No entry is NaN; without saying so, smallest and largest are found one entry at a time.
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
-def dense_sizes(Z, starts, skip_constant, sizes, begin, stop):  # type: ignore[no-untyped-def]
-    """Write the largest magnitude of products of two rows of ``Z`` into ``sizes``.
-
-    With ``skip_constant``, zero for a product that is the same everywhere.
-    """
+def dense_ranges(Z, starts, lows, highs, begin, stop):  # type: ignore[no-untyped-def]
+    """Write the smallest and largest products of two rows of ``Z`` into ``lows`` and ``highs``."""
     n_columns, n_samples = Z.shape
     for c in range(begin, stop):
         i = _alternate_ends(c, n_columns)  # a thread's share of early and late rows is fair
@@ -27,15 +24,14 @@ def dense_sizes(Z, starts, skip_constant, sizes, begin, stop):  # type: ignore[n
                 value = Z[i, s] * Z[j, s]
                 low = min(low, value)
                 high = max(high, value)
-            sizes[starts[i] + j - i] = _size(low, high, skip_constant)
+            lows[starts[i] + j - i], highs[starts[i] + j - i] = low, high
 
 
 @njit(cache=True, nogil=True)
-def sparse_sizes(  # type: ignore[no-untyped-def]
-    pointers, rows, values, row_pointers, columns, row_values, starts, skip_constant, sizes,
-    begin, stop,
+def sparse_ranges(  # type: ignore[no-untyped-def]
+    pointers, rows, values, row_pointers, columns, row_values, starts, lows, highs, begin, stop,
 ):  # fmt: skip
-    """Do what ``dense_sizes`` does, for a matrix given by columns and by rows."""
+    """Do what ``dense_ranges`` does, for a matrix given by columns and by rows."""
     n_columns, n_samples = len(pointers) - 1, len(row_pointers) - 1
     for c in range(begin, stop):
         i = _alternate_ends(c, n_columns)
@@ -55,7 +51,7 @@ def sparse_sizes(  # type: ignore[no-untyped-def]
         for j in range(n_columns - i):
             if count[j] < n_samples:  # some row has a zero that is not stored
                 low[j], high[j] = min(low[j], 0), max(high[j], 0)
-            sizes[starts[i] + j] = _size(low[j], high[j], skip_constant)
+            lows[starts[i] + j], highs[starts[i] + j] = low[j], high[j]
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -87,12 +83,26 @@ def sparse_norms(  # type: ignore[no-untyped-def]
             norms[starts[i] + j] = np.sqrt(norm) if squared else norm
 
 
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def sparse_gradients(  # type: ignore[no-untyped-def]
+    pointers, rows, values, row_pointers, columns, row_values, starts, residual, gradients,
+    begin, stop,
+):  # fmt: skip
+    """Add the gradients of products of two columns, one per row, to ``gradients``."""
+    n_columns, n_outputs = len(pointers) - 1, residual.shape[1]
+    for c in range(begin, stop):
+        i = _alternate_ends(c, n_columns)
+        for t in range(pointers[i], pointers[i + 1]):
+            row = rows[t]
+            for u in range(row_pointers[row], row_pointers[row + 1]):
+                j = columns[u] - i
+                if j >= 0:
+                    value = values[t] * row_values[u]
+                    for k in range(n_outputs):
+                        gradients[starts[i] + j, k] += value * residual[row, k]
+
+
 @njit(cache=True)
 def _alternate_ends(c, n):  # type: ignore[no-untyped-def]
     """Return numbers from both ends in turn: early rows of a triangle are long, late ones short."""
     return c // 2 if c % 2 == 0 else n - 1 - c // 2
-
-
-@njit(cache=True)
-def _size(low, high, skip_constant):  # type: ignore[no-untyped-def]
-    return 0.0 if skip_constant and low == high else max(-low, high)

@@ -11,12 +11,45 @@ import tempfile
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 # Rows that a block's array has room for at first, and the factor by which it grows.
 _FIRST_ROOM, _GROWTH = 8, 2
+
+
+class RowRecipe(Protocol):
+    """Rows made of the columns of a block, such as chosen columns in standard units.
+
+    They are kept from one sum to the next, under their keys.
+    """
+
+    @property
+    def keys(self) -> Sequence[Hashable]:
+        """A key for each row, the same in every sum."""
+        ...
+
+    def columns(self, keys: Sequence[Hashable]) -> np.ndarray:
+        """Return the columns of the table that the rows of some keys are made of."""
+        ...
+
+    def make(self, X: Any, keys: Sequence[Hashable]) -> np.ndarray:
+        """Return the rows of some keys, ``(len(keys), n)``, of a block with those columns."""
+        ...
+
+
+class TargetRecipe(Protocol):
+    """Targets in another form, such as codes of labels, kept from one sum to the next."""
+
+    @property
+    def key(self) -> Hashable:
+        """The name under which they are kept."""
+        ...
+
+    def make(self, y: np.ndarray) -> np.ndarray:
+        """Return the targets of a block."""
+        ...
 
 
 class Kept:
@@ -33,16 +66,17 @@ class Kept:
     def __init__(self, limit: int, folder: str | None = None) -> None:
         self._limit, self._given = limit, folder
         self._place: Path | None = None
-        self._blocks: dict[int, _KeptBlock] = {}
+        self._blocks: dict[tuple[int, str], _KeptBlock] = {}
         self._lock = threading.Lock()
         self._used = 0
 
-    def block(self, number: int) -> _KeptBlock:
-        """Return what is kept of a block."""
+    def block(self, number: int, kind: str = "rows") -> _KeptBlock:
+        """Return what is kept of a block, of a kind: rows of one kind have one dtype."""
+        name = number, kind
         with self._lock:
-            if number not in self._blocks:
-                self._blocks[number] = _KeptBlock(self, number)
-            return self._blocks[number]
+            if name not in self._blocks:
+                self._blocks[name] = _KeptBlock(self, name)
+            return self._blocks[name]
 
     def reserve(self, amount: int) -> bool:
         """Take bytes of memory; return whether there were so many left."""
@@ -57,13 +91,13 @@ class Kept:
         with self._lock:
             self._used -= amount
 
-    def path(self, number: int) -> Path:
-        """Return the path of the file of a block."""
+    def path(self, name: tuple[int, str]) -> Path:
+        """Return the path of the file of a block, for rows of a kind."""
         with self._lock:
             if self._place is None:
                 folder = self._given or _FOLDER.get("folder")
                 self._place = Path(tempfile.mkdtemp(prefix="mixnorm-rows-", dir=folder))
-            return self._place / f"{number}.rows"
+            return self._place / "{}.{}".format(*name)
 
     @property
     def bytes_on_disk(self) -> int:
@@ -82,8 +116,8 @@ class Kept:
 class _KeptBlock:
     """What is kept of one block."""
 
-    def __init__(self, kept: Kept, number: int) -> None:
-        self._kept, self._number = kept, number
+    def __init__(self, kept: Kept, name: tuple[int, str]) -> None:
+        self._kept, self._name = kept, name
         self._rows: dict[Hashable, int] = {}
         self._room: np.ndarray | None = None
         self._path: Path | None = None
@@ -173,7 +207,7 @@ class _KeptBlock:
 
     def _move_to_file(self) -> None:
         """Write the rows in memory to the file of the block."""
-        self._path = self._kept.path(self._number)
+        self._path = self._kept.path(self._name)
         room, self._room = self._room, None
         with self._path.open("wb") as file:
             if room is not None:

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from mixnorm._chunks import blocks as split_rows
 from mixnorm._memory import as_bytes
 from mixnorm._numbers import check_count
 from mixnorm.data.blocks.executors import Executor, as_executor
-from mixnorm.data.blocks.kept import Workspace, find_kept
+from mixnorm.data.blocks.kept import Kept, RowRecipe, TargetRecipe, Workspace, find_kept
 from mixnorm.data.blocks.order import PickRows, draw_rows, read_ahead
 from mixnorm.data.blocks.sources import ALL_COLUMNS, ColumnChoice, Meter, Request, Source
 from mixnorm.data.blocks.sums import Combine, Subtree, TreeSum, add, join_rows
@@ -27,39 +27,6 @@ _BLOCK_ROWS, _BLOCK_BYTES = 1 << 16, 1 << 26
 _SHARE_KEPT = 0.4
 # Share of the memory for rows that travel to a worker with a task.
 _SHARE_SENT = 0.125
-
-
-class RowRecipe(Protocol):
-    """Rows made of the columns of a block, such as chosen columns in standard units.
-
-    They are kept from one sum to the next, under their keys.
-    """
-
-    @property
-    def keys(self) -> Sequence[Hashable]:
-        """A key for each row, the same in every sum."""
-        ...
-
-    def columns(self, keys: Sequence[Hashable]) -> np.ndarray:
-        """Return the columns of the table that the rows of some keys are made of."""
-        ...
-
-    def make(self, X: Any, keys: Sequence[Hashable]) -> np.ndarray:
-        """Return the rows of some keys, ``(len(keys), n)``, of a block with those columns."""
-        ...
-
-
-class TargetRecipe(Protocol):
-    """Targets in another form, such as codes of labels, kept from one sum to the next."""
-
-    @property
-    def key(self) -> Hashable:
-        """The name under which they are kept."""
-        ...
-
-    def make(self, y: np.ndarray) -> np.ndarray:
-        """Return the targets of a block."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +46,8 @@ class Block:
     made: Any
     #: The rows of the arrays that were given beside the table.
     beside: tuple[np.ndarray, ...] = ()
+    #: The codes that their recipe makes, one row per key.
+    codes: Any = None
 
     @property
     def size(self) -> int:
@@ -102,6 +71,7 @@ class _Task:
     limit: int
     folder: str | None
     beside: tuple[np.ndarray, ...] = ()
+    codes: RowRecipe | None = None
 
     @property
     def rows(self) -> slice:
@@ -124,9 +94,10 @@ class _Task:
     def largest_request(self) -> Request:
         """Return a request for all that the task may need, whatever a worker keeps."""
         columns = self.columns
-        if self.recipe is not None and not isinstance(columns, slice) and len(self.recipe.keys):
-            made = np.asarray(self.recipe.columns(self.recipe.keys), dtype=np.intp)
-            columns = made if columns is None else np.concatenate([columns, made])
+        for recipe in (self.recipe, self.codes):
+            if recipe is not None and len(recipe.keys):
+                made = np.asarray(recipe.columns(recipe.keys), dtype=np.intp)
+                columns = _join_columns(columns, made)
         return Request(columns, bool(self.target), self.source.has_weight)
 
 
@@ -142,13 +113,10 @@ def run_task(task: _Task) -> _Part:
     """Compute a part of a sum."""
     kept = find_kept(task.token, task.limit, task.folder)
     numbers = range(task.first, task.first + len(task.blocks))
-    keys = [] if task.recipe is None else list(task.recipe.keys)
-    missing: list[Hashable] = []
-    if keys:
-        lacking = set[Hashable]()
-        for number in numbers:
-            lacking.update(kept.block(number).missing(keys))
-        missing = [key for key in keys if key in lacking]
+    made, codes = (
+        _KeptRows(recipe, kept, kind, numbers)
+        for recipe, kind in ((task.recipe, "rows"), (task.codes, "codes"))
+    )
     # A single recipe decides what is kept of the targets; without one they are as they come.
     target = None if isinstance(task.target, bool) else task.target
     name = None if target is None else ("target", target.key)
@@ -158,15 +126,9 @@ def run_task(task: _Task) -> _Part:
     want_weight = task.source.has_weight and any(
         kept.block(each).named("weight") is None for each in numbers
     )
-    columns, extra = task.columns, None
-    if missing and task.recipe is not None:
-        extra = np.asarray(task.recipe.columns(missing), dtype=np.intp)
-        if columns is None:
-            columns = extra
-        elif not isinstance(columns, slice):
-            columns = np.concatenate([columns, extra])
+    columns = codes.add_columns(made.add_columns(task.columns))
     request = Request(columns, want_target, want_weight)
-    meter, workspace, tree = Meter(), Workspace(), TreeSum(task.combine)
+    meter, tree = Meter(), TreeSum(task.combine)
     found = iter(()) if request.nothing else task.source.scan(task.blocks, request, meter)
     for number, rows in zip(numbers, task.blocks, strict=True):
         here = kept.block(number)
@@ -176,16 +138,12 @@ def run_task(task: _Task) -> _Part:
             y = here.keep_named(name, partial(_make_target, target, y))
         if task.source.has_weight:
             weight = here.keep_named("weight", partial(np.asarray, weight))
-        made = None
-        if task.recipe is not None:
-            if missing and extra is not None:
-                part = _take_columns(X, task.columns, extra)
-                here.append(missing, task.recipe.make(part, missing))
-            made = here.read(keys, workspace) if keys else None
+        rows_made, codes_made = made.take(number, X), codes.take(number, X)
         given = _given_columns(X, task.columns)
         start = task.blocks[0].start
         beside = tuple(each[rows.start - start : rows.stop - start] for each in task.beside)
-        value = task.function(Block(number, rows, given, y, weight, made, beside))
+        block = Block(number, rows, given, y, weight, rows_made, beside, codes_made)
+        value = task.function(block)
         tree.push(Subtree(0, number, value))
     return _Part(tree.subtrees, meter.bytes_read)
 
@@ -204,11 +162,49 @@ def _make_target(recipe: TargetRecipe, y: Any) -> np.ndarray:
     return recipe.make(y)
 
 
-def _take_columns(X: Any, columns: ColumnChoice, extra: np.ndarray) -> Any:
-    """Return the extra columns of a block that was read with others."""
-    if columns is None:
-        return X
-    return X[:, extra] if isinstance(columns, slice) else X[:, len(columns) :]
+class _KeptRows:
+    """The rows of a recipe for the blocks of a task: kept ones, and others made of columns."""
+
+    def __init__(
+        self, recipe: RowRecipe | None, kept: Kept, kind: str, numbers: Sequence[int]
+    ) -> None:
+        self._recipe, self._kept, self._kind = recipe, kept, kind
+        self._keys = [] if recipe is None else list(recipe.keys)
+        lacking = set[Hashable]()
+        if self._keys:
+            for number in numbers:
+                lacking.update(kept.block(number, kind).missing(self._keys))
+        self._missing = [key for key in self._keys if key in lacking]
+        self._workspace = Workspace()
+        #: Where the columns that missing rows are made of are among those that are read.
+        self._places: Any = None
+
+    def add_columns(self, columns: ColumnChoice) -> ColumnChoice:
+        """Return the columns to read, with those of the missing rows."""
+        if not self._missing or self._recipe is None:
+            return columns
+        extra = np.asarray(self._recipe.columns(self._missing), dtype=np.intp)
+        start = 0 if columns is None or isinstance(columns, slice) else len(columns)
+        within = isinstance(columns, slice)
+        self._places = extra if within else slice(start, start + len(extra))
+        return _join_columns(columns, extra)
+
+    def take(self, number: int, X: Any) -> np.ndarray | None:
+        """Return the rows of a block, made of the columns that were read where not kept."""
+        if self._recipe is None or not self._keys:
+            return None
+        here = self._kept.block(number, self._kind)
+        if self._missing:
+            part = X[:, self._places]
+            here.append(self._missing, self._recipe.make(part, self._missing))
+        return here.read(self._keys, self._workspace)
+
+
+def _join_columns(columns: ColumnChoice, extra: np.ndarray) -> ColumnChoice:
+    """Return columns followed by others; all columns have the others already."""
+    if columns is None or isinstance(columns, slice):
+        return extra if columns is None else columns
+    return np.concatenate([columns, extra])
 
 
 def _given_columns(X: Any, columns: ColumnChoice) -> Any:
@@ -296,6 +292,7 @@ class BlockTable:
         recipe: RowRecipe | None = None,
         combine: Combine = add,
         beside: tuple[np.ndarray, ...] = (),
+        codes: RowRecipe | None = None,
     ) -> Any:
         """Return the sum of a function over all blocks, added up in a fixed tree.
 
@@ -314,10 +311,12 @@ class BlockTable:
             Adds two values, of which the first comes from earlier rows.
         beside : tuple of arrays
             Arrays by row, in the memory of the caller, of which each block gets its own rows.
+        codes : RowRecipe, optional
+            Rows of another type for ``Block.codes``, such as bytes; they are kept too.
         """
         tree = TreeSum(combine)
         self.full_reads += isinstance(columns, slice)
-        for subtrees in self._run(function, columns, target, recipe, combine, beside):
+        for subtrees in self._run(function, columns, target, recipe, combine, beside, codes):
             tree.extend(subtrees)
         return tree.total()
 
@@ -348,12 +347,14 @@ class BlockTable:
         recipe: RowRecipe | None,
         combine: Combine,
         beside: tuple[np.ndarray, ...],
+        codes: RowRecipe | None = None,
     ) -> Iterator[list[Subtree]]:
         """Yield the subtrees of each task, in order."""
         executor = self.executor()
         tasks = self._make_tasks(
-            executor, self._ranges(executor), function, columns, target, recipe, combine, beside
-        )
+            executor, self._ranges(executor), function, columns, target, recipe, combine, beside,
+            codes,
+        )  # fmt: skip
         done = 0
         for task, found in zip(tasks, executor.run(run_task, tasks), strict=True):
             self.bytes_read += found.bytes_read
@@ -442,12 +443,13 @@ class BlockTable:
         recipe: RowRecipe | None = None,
         combine: Combine = add,
         beside: tuple[np.ndarray, ...] = (),
+        codes: RowRecipe | None = None,
     ) -> list[_Task]:
         """Return the tasks of a sum, one for each range of blocks."""
         limit = max(1, int(_SHARE_KEPT * self.memory))
         whole = _Task(
             self.source, function, combine, (), 0, columns, target, recipe, self._token, limit,
-            self.folder,
+            self.folder, (), codes,
         )  # fmt: skip
         tasks = []
         for part in ranges:

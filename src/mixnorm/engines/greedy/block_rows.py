@@ -122,14 +122,15 @@ class Evaluate:
 
 @dataclass(frozen=True, eq=False)
 class SumOver:
-    """Computes a function of the columns of a block and of the residual of a model."""
+    """Computes a function of the columns or codes of a block and of the residual of a model."""
 
     model: RowModel
     function: Callable[[Any, np.ndarray], Any]
 
     def __call__(self, block: Block) -> Any:
         """Return the value of the function."""
-        return self.function(block.X, self.model.evaluate(block)[1])
+        X = block.X if block.codes is None else block.codes
+        return self.function(X, self.model.evaluate(block)[1])
 
 
 @dataclass(frozen=True, eq=False)

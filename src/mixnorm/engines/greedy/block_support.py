@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import Array, epsilon, namespace, tiny
-from mixnorm.data import ColumnChoice, TargetRecipe, add
+from mixnorm.data import ColumnChoice, RowRecipe, TargetRecipe, add
 from mixnorm.engines._core.correction import Correction, CorrectionProblem, shares_model
 from mixnorm.engines._core.curvature import CurvatureFactor
 from mixnorm.engines._core.orthant import shrink
@@ -142,6 +142,7 @@ class BlockSupport(Correction):
         atoms: Sequence[Any] = (),
         columns: ColumnChoice = None,
         combine: Any = add,
+        codes: RowRecipe | None = None,
     ) -> Any:
         """Return the sum of a function of blocks, which have the chosen columns and ``atoms``."""
         wanted = [*self.blocks, *atoms]
@@ -151,6 +152,7 @@ class BlockSupport(Correction):
             target=self._target.recipe,
             recipe=self._pool.recipe(wanted) if wanted else None,
             combine=combine,
+            codes=codes,
         )
 
     def _evaluate(self, weights: np.ndarray) -> Evaluation:
@@ -436,9 +438,14 @@ class BlockResidual:
     def _model(self) -> RowModel:
         return self._support._model(self._support.weights)
 
-    def sum(self, function: Callable[[Any, np.ndarray], Any], columns: ColumnChoice) -> Any:
-        """Return the sum over blocks of a function of some columns and the residual."""
-        return self._support._sum(SumOver(self._model(), function), columns=columns)
+    def sum(
+        self,
+        function: Callable[[Any, np.ndarray], Any],
+        columns: ColumnChoice,
+        codes: RowRecipe | None = None,
+    ) -> Any:
+        """Return the sum over blocks of a function of some columns, or codes, and the residual."""
+        return self._support._sum(SumOver(self._model(), function), columns=columns, codes=codes)
 
     def contract(self, atoms: Sequence[Any]) -> np.ndarray:
         """Return the products of the columns of atoms, made by the pool's recipe, with it."""

@@ -28,7 +28,7 @@ from mixnorm.estimators._common.inputs import weigh_classes
 from mixnorm.estimators._common.units import check_alike, check_sizes
 from mixnorm.losses import Squared
 from mixnorm.models import ClassOutputs, NumberOutputs
-from mixnorm.pools import BlockData, Columns, RowSample
+from mixnorm.pools import BlockData, Columns, RowSample, RowShares
 
 # From this many rows on, second derivatives are those of a sample of half as many, the same rows
 # that the engine would draw from rows in memory.
@@ -232,7 +232,9 @@ def _train(
         for rows, sample in zip(numbers, found.samples, strict=True)
     ]
     screened = len(samples) > 1
-    data = BlockData(table, found.statistics, dtype, samples[0], samples[1] if screened else None)
+    shares = RowShares(total, None if factors is None else recipe, factors)
+    seen_rows = samples[1] if screened else None
+    data = BlockData(table, found.statistics, dtype, samples[0], shares, seen_rows)
     targets = [recipe.make(sample.y) for sample in found.samples]
     seen = targets[1] if screened else None
     target = greedy.BlockTarget(recipe, targets[0], seen, total, factors)

@@ -9,7 +9,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mixnorm.data import BlockTable, ColumnChoice, ColumnStatistics, RowRecipe
+from mixnorm.data import (
+    Block,
+    BlockTable,
+    ColumnChoice,
+    ColumnStatistics,
+    RowRecipe,
+    TargetRecipe,
+    check_row_weights,
+)
 from mixnorm.pools.base import PreparedPool
 
 
@@ -33,6 +41,37 @@ class RowSample:
 
 
 @dataclass(frozen=True, eq=False)
+class RowShares:
+    """The weights of the rows of blocks, as a learner counts them.
+
+    Parameters
+    ----------
+    total : float
+        The weights of all rows, added up.
+    recipe : TargetRecipe, optional
+        Makes codes of classes.
+    factors : ndarray, optional
+        The weight of each class.
+    """
+
+    total: float
+    recipe: TargetRecipe | None = None
+    factors: np.ndarray | None = None
+
+    @property
+    def target(self) -> TargetRecipe | bool:
+        """The targets that blocks must have."""
+        return False if self.factors is None or self.recipe is None else self.recipe
+
+    def __call__(self, block: Block) -> np.ndarray:
+        """Return the weights of the rows of a block, as shares of the weight of all rows."""
+        found = check_row_weights(block.weight, block.size)
+        if self.factors is not None:
+            found = found * self.factors[block.y]
+        return found / self.total
+
+
+@dataclass(frozen=True, eq=False)
 class BlockData:
     """A table of blocks, and what a survey of it has found."""
 
@@ -41,6 +80,8 @@ class BlockData:
     dtype: np.dtype[Any]
     #: Rows for second derivatives.
     sample: RowSample
+    #: The weights of all rows.
+    shares: RowShares
     #: Rows that rank columns; None reads all columns in each round.
     screen: RowSample | None = None
     #: Names what is kept of the rows for this fit.
@@ -74,8 +115,16 @@ class ResidualSums(Protocol):
         """Return the residual on the rows that rank columns."""
         ...
 
-    def sum(self, function: Callable[[Any, np.ndarray], Any], columns: ColumnChoice) -> Any:
-        """Return the sum over blocks of a function of some columns and the residual."""
+    def sum(
+        self,
+        function: Callable[[Any, np.ndarray], Any],
+        columns: ColumnChoice,
+        codes: RowRecipe | None = None,
+    ) -> Any:
+        """Return the sum over blocks of a function of some columns and the residual.
+
+        Of codes and the residual, where a recipe of codes is given.
+        """
         ...
 
     def contract(self, atoms: Sequence[Hashable]) -> np.ndarray:
