@@ -1,3 +1,11 @@
+from mixnorm.tables.blocks.arrow import as_series as as_series
+from mixnorm.tables.blocks.encoded import EncodedRows as EncodedRows
+from mixnorm.tables.blocks.encoded import TargetReader as TargetReader
+from mixnorm.tables.blocks.files import FileRows as FileRows
+from mixnorm.tables.blocks.plan import TablePlan as TablePlan
+from mixnorm.tables.blocks.plan import plan_blocks as plan_blocks
+from mixnorm.tables.blocks.target import TargetPlan as TargetPlan
+from mixnorm.tables.blocks.target import plan_target as plan_target
 from mixnorm.tables.columns import CategoryColumn as CategoryColumn
 from mixnorm.tables.columns import DateColumn as DateColumn
 from mixnorm.tables.columns import NumberColumn as NumberColumn
