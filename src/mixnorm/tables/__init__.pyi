@@ -31,6 +31,7 @@ from mixnorm.tables.target import Task as Task
 from mixnorm.tables.target import as_target_numbers as as_target_numbers
 from mixnorm.tables.target import compare_labels as compare_labels
 from mixnorm.tables.target import find_column as find_column
+from mixnorm.tables.target import find_name as find_name
 from mixnorm.tables.target import read_target as read_target
 from mixnorm.tables.words import join_names as join_names
 from mixnorm.tables.words import pluralize as pluralize
