@@ -17,6 +17,9 @@ from sklearn.base import BaseEstimator
 from mixnorm._files import write_atomically
 from mixnorm.cli.advise import collect_advice_facts, compare_norms, write_advice_page
 from mixnorm.cli.arguments.parser import UsageError, build_parser
+from mixnorm.cli.blocks.data import LargeTable, describe_reading, load_large_table
+from mixnorm.cli.blocks.files import find_block_files, name_model
+from mixnorm.cli.blocks.search import LargeSearch
 from mixnorm.cli.data import TrainingTable, load_training_data
 from mixnorm.cli.demo import demo as demo
 from mixnorm.cli.full import fit_all_columns
@@ -64,8 +67,9 @@ _SEARCHED = (
 def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """``mixnorm fit``: search, write the model and the report, and print the result."""
     place = choose_model_path(options)
-    data = _read_table(options, screen)
-    found = TableSearch(data, options, screen, whole=options.report is not None).run()
+    paths = find_block_files(options)
+    data = _read_table(options, screen, paths)
+    found = _search(data, options, screen)
     full = _fit_all_columns(data, found, options, screen)
     written = {"model": str(place)}
     with ignore_interrupts():
@@ -82,7 +86,8 @@ def fit(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> 
 
 def choose_model_path(options: argparse.Namespace, *, resume: bool = False) -> Path:
     """Return the path of the model file; without ``resume`` a default name replaces no file."""
-    stem = Path(options.file).name.split(".")[0] or "model"
+    stem = name_model(options.files) if options.command == "fit" else Path(options.file).stem
+    stem = stem.split(".")[0] or "model"
     place = Path(options.model or f"{stem}.mixnorm")
     if resume and not place.exists():
         raise UsageError(f"--resume: there is no model {place}; leave --resume out to start one")
@@ -91,13 +96,28 @@ def choose_model_path(options: argparse.Namespace, *, resume: bool = False) -> P
     return place
 
 
-def _read_table(options: argparse.Namespace, screen: Screen) -> TrainingTable:
-    """Read the table, and print notes about it."""
-    with screen.status(f"reading {options.file}"):
-        data = load_training_data(options)
+def _search(data: TrainingTable, options: argparse.Namespace, screen: Screen) -> SearchOutcome:
+    """Search for a model; a table of blocks is fitted block by block."""
+    if not isinstance(data, LargeTable):
+        return TableSearch(data, options, screen, whole=options.report is not None).run()
+    found = LargeSearch(data, options, screen).run()
+    screen.remark(describe_reading(data))
+    return found
+
+
+def _read_table(
+    options: argparse.Namespace, screen: Screen, paths: Sequence[str] | None = None
+) -> TrainingTable:
+    """Read the table, or plan its columns where it is read by blocks; print notes about it."""
+    data: TrainingTable
+    if paths is None:
+        with screen.status(f"reading {options.file}"):
+            data = load_training_data(options)
+    else:
+        data = load_large_table(options, paths, screen)
     columns = len(data.encoder.names)
     screen.remark(
-        f"{data.name}: {pluralize(len(data.y), 'row')}, {pluralize(columns, 'column')} to choose "
+        f"{data.name}: {pluralize(data.n_rows, 'row')}, {pluralize(columns, 'column')} to choose "
         "from."
     )
     screen.remark(*data.notes)

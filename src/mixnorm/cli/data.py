@@ -68,6 +68,11 @@ class TrainingTable:
     pool: str = "columns"
 
     @property
+    def n_rows(self) -> int:
+        """Number of rows of the table."""
+        return len(self.y)
+
+    @property
     def word(self) -> str:
         """The word for a feature."""
         return FEATURE_WORDS[self.pool]
@@ -118,7 +123,7 @@ def _encode_frame(table: Table, options: argparse.Namespace) -> TrainingTable:
         standardise=options.pool == "pieces",
     )
     if not encoder.columns:
-        raise TableError(_explain_no_columns(table.name, target.name, encoder))
+        raise TableError(explain_no_columns(table.name, target.name, encoder))
     check_size(options.pool, len(rest), encoder.width)
     matrix, gaps = encoder.encode(rest)
     notes = describe_encoding(encoder, gaps, len(rest), together=options.pool == "columns")
@@ -132,13 +137,18 @@ def _find_column(table: Table, name: str) -> str:
 
 def _check_targets(target: Target, name: str) -> None:
     """Raise unless there are enough rows and two different targets."""
-    if len(target.values) < _LEAST_ROWS_TO_LEARN:
-        rows = pluralize(len(target.values), "row")
+    check_row_count(len(target.values), name)
+    check_values_differ(np.unique(target.values).tolist(), target.name, target.task)
+
+
+def check_row_count(count: int, name: str) -> None:
+    """Raise unless there are enough rows with a target."""
+    if count < _LEAST_ROWS_TO_LEARN:
+        rows = pluralize(count, "row")
         raise TableError(
             f"{name} has {rows} with a target; learning needs at least {_LEAST_ROWS_TO_LEARN}, and "
             "works well with a few dozen or more."
         )
-    check_values_differ(np.unique(target.values).tolist(), target.name, target.task)
 
 
 def check_values_differ(values: Collection[Any], target: str, task: Task) -> None:
@@ -163,7 +173,8 @@ def _read_weights(frame: pd.DataFrame, column: str, mark: str) -> np.ndarray:
     return weight
 
 
-def _explain_no_columns(table: str, target: str, encoder: TableEncoder) -> str:
+def explain_no_columns(table: str, target: str, encoder: TableEncoder) -> str:
+    """Return the error for a table without a column to learn from."""
     if not encoder.left_out:
         return (
             f"{table} has no column except {target!r}. If this is wrong, name the delimiter with "

@@ -18,8 +18,8 @@ from sklearn.base import BaseEstimator
 
 from mixnorm.cli.screen import Screen, format_error
 
-# Seconds between two plain lines if there is no terminal.
-_SECONDS_BETWEEN_LINES = 20.0
+#: Seconds between two plain lines if there is no terminal.
+SECONDS_BETWEEN_LINES = 20.0
 
 
 class TerminalProgress(Progress):
@@ -74,11 +74,13 @@ class SearchBar(TerminalProgress):
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
+            TextColumn("{task.fields[reading]}"),
         )
         self._task, self._word = task, word
         self._last_line = time.monotonic()
         self._done = 0
-        self._bar = self.add_task("", total=rounds, size="", loss="-", error="-")
+        self._bar = self.add_task("", total=rounds, size="", loss="-", error="-", reading="")
+        self._latest, self._reading = "", ""
 
     def expect(self, rounds: int) -> None:
         """Set the number of rounds still to come."""
@@ -101,12 +103,23 @@ class SearchBar(TerminalProgress):
         }
         # The columns of the bar accept any keyword; the signature of rich knows only its own.
         self.update(self._bar, advance=1, description=name, **shown)  # type: ignore[arg-type]
+        self._latest = (
+            f"{name}: {shown['size']}, loss {shown['loss']}, held-out error {shown['error']}"
+        )
+        self._print_line()
+
+    def show_reading(self, words: str) -> None:
+        """Show how much of a table of blocks is read."""
+        self._reading = f", {words}"
+        self.update(self._bar, reading=words)  # type: ignore[arg-type]
+        self._print_line()
+
+    def _print_line(self) -> None:
+        """Print a plain line if there is no terminal and the last one is long ago."""
         waited = time.monotonic() - self._last_line
-        if self.disable and waited > _SECONDS_BETWEEN_LINES:
+        if self.disable and waited > SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
-            self._screen.remark(
-                f"{name}: {shown['size']}, loss {shown['loss']}, held-out error {shown['error']}"
-            )
+            self._screen.remark(f"{self._latest or 'first round'}{self._reading}")
 
 
 class RoundCallback:

@@ -139,6 +139,7 @@ class TableSearch:
         self.folds = options.folds or _FOLDS
         self.inner = self.folds if options.nested else 0
         self.notes: list[str] = []
+        self.interrupted = ""
         self.nested = NestedErrors()
         self.splits = self._make_splits()
         rounds = (len(self.splits) * (1 + self.inner) + 1) * self.limit
@@ -176,7 +177,7 @@ class TableSearch:
                 for found in folds[0].predictions
             ]
         chosen = self._choose(measured) if model is None else model.model_.size
-        interrupted = ""
+        interrupted = self.interrupted
         if model is None:
             kept = folds[0]
             model, path = kept.model.truncate(chosen), kept.model
@@ -184,7 +185,7 @@ class TableSearch:
                 f"The search was interrupted; the model of {pluralize(chosen, self.data.word)} was "
                 f"fitted on {len(kept.train)} of {len(self.data.y)} rows."
             )
-        elif self.given and self.given > chosen:
+        elif self.given and self.given > chosen and not interrupted:
             self.notes.append(self._explain_fewer(chosen))
         nulls = [compute_null_error(self.data, fold.train, fold.test) for fold in folds]
         predictions = [fold.predictions[chosen - 1] for fold in folds]
@@ -289,7 +290,7 @@ class TableSearch:
         self.notes += [str(warning.message) for warning in caught]
         done, stopped = path.model_.size, path.model_.path.interrupted
         if stopped and done < chosen:
-            raise KeyboardInterrupt
+            self._keep_interrupted(path, chosen)
         if not done:
             self._raise_no_feature()
         model = copy.copy(path).set_params(warm_start=False)
@@ -297,6 +298,10 @@ class TableSearch:
             path = copy.copy(path).set_params(n_features_to_select=last)
             self._fit(path, callback)
         return model, path
+
+    def _keep_interrupted(self, path: Any, chosen: int) -> None:
+        """Raise, as the path of a fold has more features than an interrupted one of all rows."""
+        raise KeyboardInterrupt
 
     def _fit(self, model: Any, callback: RoundCallback) -> None:
         model.set_callbacks(callback)

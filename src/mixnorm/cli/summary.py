@@ -133,6 +133,11 @@ def explain_errors(data: TrainingTable, found: SearchOutcome) -> str:
             "by a model that did not see it"
         )
     weighted = "" if data.weight is None else " Rows count by their weight."
+    if len(data.y) < data.n_rows:
+        text += (
+            f". The fits that are measured used a random sample of {len(data.y)} of {data.n_rows} "
+            "rows; the model is fitted on all of them"
+        )
     return f"{text}. ± is the standard error {over}.{weighted}"
 
 
@@ -190,7 +195,7 @@ def collect_facts(
         "table": data.name,
         "target": data.target,
         "task": data.task,
-        "rows": len(data.y),
+        "rows": data.n_rows,
         "columns": len(data.encoder.names),
         "chosen": size,
         "pool": data.pool,

@@ -1,3 +1,11 @@
+from mixnorm.tables.blocks.arrow import as_series as as_series
+from mixnorm.tables.blocks.encoded import EncodedRows as EncodedRows
+from mixnorm.tables.blocks.encoded import TargetReader as TargetReader
+from mixnorm.tables.blocks.files import FileRows as FileRows
+from mixnorm.tables.blocks.plan import TablePlan as TablePlan
+from mixnorm.tables.blocks.plan import plan_blocks as plan_blocks
+from mixnorm.tables.blocks.target import TargetPlan as TargetPlan
+from mixnorm.tables.blocks.target import plan_target as plan_target
 from mixnorm.tables.columns import CategoryColumn as CategoryColumn
 from mixnorm.tables.columns import DateColumn as DateColumn
 from mixnorm.tables.columns import NumberColumn as NumberColumn
@@ -23,6 +31,7 @@ from mixnorm.tables.target import Task as Task
 from mixnorm.tables.target import as_target_numbers as as_target_numbers
 from mixnorm.tables.target import compare_labels as compare_labels
 from mixnorm.tables.target import find_column as find_column
+from mixnorm.tables.target import find_name as find_name
 from mixnorm.tables.target import read_target as read_target
 from mixnorm.tables.words import join_names as join_names
 from mixnorm.tables.words import pluralize as pluralize

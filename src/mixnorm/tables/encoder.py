@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from mixnorm.tables.table import SparseTable
 
-# Whole numbers below this are exact in single precision.
-_EXACT_IN_FLOAT32 = 2.0**24
+#: Whole numbers below this are exact in single precision.
+EXACT_IN_FLOAT32 = 2.0**24
 # Numbers of a new table are clipped to this in single precision, so that sums of products of two
 # stay below its limit of 3e38.
 _LARGEST_IN_FLOAT32 = 1e15
@@ -174,12 +174,17 @@ class TableEncoder:
         for index in wanted:
             plan = self.columns[index]
             part, gap = plan.encode(_select_column(frame, plan.name))
-            if self.dtype == "float32":
-                part = np.clip(part, -_LARGEST_IN_FLOAT32, _LARGEST_IN_FLOAT32)
-            matrix[:, starts[index] : starts[index + 1]] = part
+            matrix[:, starts[index] : starts[index + 1]] = clip_numbers(part, self.dtype)
             if gap != Gaps():
                 gaps[plan.name] = gap
         return matrix, gaps
+
+
+def clip_numbers(part: np.ndarray, dtype: Any) -> np.ndarray:
+    """Return the columns of a matrix without numbers that are too large for its dtype."""
+    if np.dtype(dtype) != np.float32:
+        return part
+    return np.clip(part, -_LARGEST_IN_FLOAT32, _LARGEST_IN_FLOAT32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,7 +332,7 @@ def _is_exact(plan: ColumnPlan, matrix: np.ndarray) -> bool:
         return True
     if isinstance(plan, DateColumn):
         return False
-    return bool(np.max(np.abs(matrix)) < _EXACT_IN_FLOAT32 and np.all(matrix == np.rint(matrix)))
+    return bool(np.max(np.abs(matrix)) < EXACT_IN_FLOAT32 and np.all(matrix == np.rint(matrix)))
 
 
 def _explain_missing_columns(missing: list[str], given: list[str]) -> str:

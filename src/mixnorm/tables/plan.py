@@ -49,6 +49,7 @@ CONSTANT = "every entry is the same"
 EMPTY = "no entries"
 ROW_NUMBER = "it only numbers the rows; --number {} keeps it"
 NO_NUMBERS = "no entry is a finite number"
+ODD_ENTRIES = "its entries are neither numbers, texts nor dates"
 NEARLY_ALL_DIFFER = "nearly every text differs, {} of {}"
 
 
@@ -74,7 +75,7 @@ def plan_column(
     if is_date_type(values):
         return _plan_dates(name, as_seconds(values, "ISO8601"), "ISO8601")
     if not _is_text(values):
-        return "its entries are neither numbers, texts nor dates"
+        return ODD_ENTRIES
     texts = as_texts(values)
     found = detect_text_kind(texts, kind, mark)
     if isinstance(found, str):

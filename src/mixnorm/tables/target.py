@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Task = Literal["classification", "regression"]
-# Whole numbers are labels if there are at most this many of them, each this often on average.
-_MOST_LABELS = 30
-_ROWS_PER_LABEL = 5
+#: Whole numbers are labels if there are at most this many of them, each this often on average.
+MOST_LABELS = 30
+ROWS_PER_LABEL = 5
 
 
 @dataclass
@@ -116,14 +116,12 @@ def read_target(values: pd.Series[Any], task: Task | None = None, mark: str = ""
     notes = []
     if not present.all():
         lost = int(np.count_nonzero(~present))
-        verbs = ("has", "is") if lost == 1 else ("have", "are")
-        notes.append(
-            f"{lost} of {len(values)} rows {verbs[0]} no target {name!r} and {verbs[1]} left out."
-        )
+        notes.append(explain_rows_left_out(name, lost, len(values)))
         values = values[present]
     found = _as_numbers(values, name, mark) if regression else _as_labels(values, name)
     if task is None:
-        notes.append(_explain_task(chosen, name, found))
+        count = 0 if regression else len(np.unique(found))
+        notes.append(explain_task(chosen, name, count, texts=found.dtype.kind == "U"))
     return Target(name, chosen, found, np.flatnonzero(present), notes)
 
 
@@ -133,7 +131,7 @@ def _detect_task(values: pd.Series[Any]) -> Task:
     if not is_number_type(values):
         distinct = find_distinct_texts(as_texts(values), words=False)
         # Prices in a text column, say: "1,50".
-        numeric = len(distinct) > _MOST_LABELS and detect_number_style(distinct, 1.0) is not None
+        numeric = len(distinct) > MOST_LABELS and detect_number_style(distinct, 1.0) is not None
         return "regression" if numeric else "classification"
     if values.dtype.kind == "b":
         return "classification"
@@ -143,16 +141,45 @@ def _detect_task(values: pd.Series[Any]) -> Task:
     if len(distinct) <= 2:
         return "classification"
     whole = bool(np.all(distinct == np.rint(distinct)))
-    few = len(distinct) <= _MOST_LABELS and len(values) >= _ROWS_PER_LABEL * len(distinct)
+    few = len(distinct) <= MOST_LABELS and len(values) >= ROWS_PER_LABEL * len(distinct)
     return "classification" if whole and few else "regression"
 
 
-def _explain_task(task: str, name: str, found: np.ndarray) -> str:
+def explain_rows_left_out(name: str, lost: int, rows: int) -> str:
+    """Return a sentence about rows without a target."""
+    verbs = ("has", "is") if lost == 1 else ("have", "are")
+    return f"{lost} of {rows} rows {verbs[0]} no target {name!r} and {verbs[1]} left out."
+
+
+def explain_task(task: str, name: str, n_classes: int, *, texts: bool) -> str:
+    """Return a sentence about the task that was detected."""
     if task == "regression":
         return f"{name!r} holds numbers: regression (--task classification overrides this)."
-    count = pluralize(len(np.unique(found)), "class", "classes")
-    override = "" if found.dtype.kind == "U" else " (--task regression overrides this)"
+    count = pluralize(n_classes, "class", "classes")
+    override = "" if texts else " (--task regression overrides this)"
     return f"{name!r} holds {count}: classification{override}."
+
+
+def check_label_count(name: str, count: int, rows: int, few: int) -> None:
+    """Raise if there are too many different labels."""
+    if count > max(few, rows // 2):
+        raise TableError(
+            f"The target {name!r} has {count} different labels in {rows} rows, which is too "
+            "many to learn. Choose another column, or --task regression for numbers."
+        )
+
+
+def refuse_dates(name: str) -> NoReturn:
+    """Raise the error of a target that holds dates."""
+    raise TableError(f"The target {name!r} holds dates; convert them to numbers, such as days.")
+
+
+def refuse_texts(name: str, wrong: int, first: str) -> NoReturn:
+    """Raise the error of a target that is not a number in some rows."""
+    raise TableError(
+        f"The target {name!r} is not a number in {pluralize(wrong, 'row')} "
+        f"({first!r}, for example); correct them, or use --task classification."
+    )
 
 
 def _as_labels(values: pd.Series[Any], name: str) -> np.ndarray:
@@ -162,13 +189,8 @@ def _as_labels(values: pd.Series[Any], name: str) -> np.ndarray:
     if is_number_type(values) and values.dtype.kind not in "bm":
         numbers = as_numbers(values)
         if np.all(np.abs(numbers) < 2**53) and np.all(numbers == np.rint(numbers)):
-            labels, few = numbers.astype(np.int64), _MOST_LABELS
-    count = len(find_distinct_texts(texts))
-    if count > max(few, len(texts) // 2):
-        raise TableError(
-            f"The target {name!r} has {count} different labels in {len(texts)} rows, which is too "
-            "many to learn. Choose another column, or --task regression for numbers."
-        )
+            labels, few = numbers.astype(np.int64), MOST_LABELS
+    check_label_count(name, len(find_distinct_texts(texts)), len(texts), few)
     return labels if labels.dtype.kind == "i" else labels.astype(str)
 
 
@@ -217,13 +239,9 @@ def compare_labels(
 
 def _as_numbers(values: pd.Series[Any], name: str, mark: str) -> np.ndarray:
     if is_date_type(values):
-        raise TableError(f"The target {name!r} holds dates; convert them to numbers, such as days.")
+        refuse_dates(name)
     numbers = as_target_numbers(values, mark)
     wrong = ~np.isfinite(numbers)
     if wrong.any():
-        first = str(values.iloc[int(np.argmax(wrong))])
-        raise TableError(
-            f"The target {name!r} is not a number in {pluralize(int(wrong.sum()), 'row')} "
-            f"({first!r}, for example); correct them, or use --task classification."
-        )
+        refuse_texts(name, int(wrong.sum()), str(values.iloc[int(np.argmax(wrong))]))
     return numbers

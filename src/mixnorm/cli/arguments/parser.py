@@ -117,8 +117,13 @@ def _add_report(group: Options, what: str) -> None:
     group.add_argument("--report", "-r", metavar="FILE", help=f"an HTML page about the {what}")
 
 
-def _add_table(command: argparse.ArgumentParser) -> None:
-    command.add_argument("file", metavar="FILE", help="CSV, TSV, Parquet or LIBSVM; - for stdin")
+def _add_table(command: argparse.ArgumentParser, *, many: bool = False) -> None:
+    words = "CSV, TSV, Parquet or LIBSVM; - for stdin"
+    if many:
+        words += "; a folder, a quoted pattern or several files, if they are Parquet"
+        command.add_argument("files", metavar="FILE", nargs="+", help=words)
+    else:
+        command.add_argument("file", metavar="FILE", help=words)
     _add_target(command)
     table = command.add_argument_group("the table")
     _add_format(table)
@@ -143,11 +148,22 @@ def _add_format(table: Options, formats: tuple[str, ...] = FORMATS) -> None:
 def _add_fit(commands: Commands) -> None:
     words = "choose features, fit a model, and write the model and a report"
     fit = _add_command(commands, "fit", words, examples.FIT)
-    _add_table(fit)
+    _add_table(fit, many=True)
     _add_learning(fit, "number of features (default: chosen by cross-validation)")
+    _add_large(fit)
     written = fit.add_argument_group("output")
     _add_model(written)
     _add_report(written, "model")
+
+
+def _add_large(fit: argparse.ArgumentParser) -> None:
+    large = fit.add_argument_group("data larger than memory (Parquet)")
+    words = "read the table block by block, and keep at most this, such as 1GiB (default 2GiB)"
+    large.add_argument("--memory", metavar="SIZE", type=types.parse_memory, help=words)
+    words = "compute on a Dask cluster: the address of its scheduler, such as tcp://host:8786"
+    large.add_argument("--cluster", metavar="ADDRESS", help=words)
+    words = "write each round to a file, from which the same command goes on after a stop"
+    large.add_argument("--checkpoint", metavar="FILE", help=words)
 
 
 def _add_path(commands: Commands) -> None:
@@ -204,8 +220,10 @@ def _add_learning(command: argparse.ArgumentParser, features: str, *, limited: b
 def _add_predict(commands: Commands) -> None:
     predict = _add_command(commands, "predict", "apply a model to a new table", examples.PREDICT)
     predict.add_argument("model", metavar="MODEL", help="a file that mixnorm fit or stream wrote")
-    predict.add_argument("file", metavar="FILE", help="the new table; - for stdin")
-    predict.add_argument("--output", "-o", metavar="FILE", help="default: standard output")
+    words = "the new table; - for stdin; a folder, a quoted pattern or several Parquet files"
+    predict.add_argument("files", metavar="FILE", nargs="+", help=words)
+    words = "Parquet if the name ends in .parquet, else CSV (default: standard output)"
+    predict.add_argument("--output", "-o", metavar="FILE", help=words)
     _add_flag(predict, "--probabilities", help="also write the probability of each class")
     _add_columns(predict, "--keep", "copy a column of the table")
     _add_number(predict, "--features", "-k", help="use only the first N features")
@@ -307,6 +325,8 @@ def check_options(options: argparse.Namespace) -> None:
     """Raise :class:`UsageError` for options that cannot work, before any file is read."""
     if options.command == "stream":
         _check_stream(options)
+    if hasattr(options, "files"):
+        options.file = options.files[0]
     written = _WRITTEN.get(options.command, ())
     for name in written:
         if getattr(options, name) is not None:
@@ -383,7 +403,7 @@ def _check_distinct(options: argparse.Namespace, written: tuple[str, ...]) -> No
 
 _WRITTEN = {
     "advise": ("report",),
-    "fit": ("model", "report"),
+    "fit": ("model", "report", "checkpoint"),
     "predict": ("output",),
     "stream": ("model", "predictions"),
 }

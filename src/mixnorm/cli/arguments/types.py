@@ -6,6 +6,11 @@ import argparse
 import math
 from functools import partial
 
+from mixnorm._memory import as_bytes
+
+# Less does not hold a few blocks of rows.
+_LEAST_MEMORY = 1 << 24
+
 
 def _parse_integer(text: str, least: int) -> int:
     try:
@@ -49,6 +54,18 @@ def parse_positive(text: str) -> float:
     if not number > 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a finite number above 0")
     return number
+
+
+def parse_memory(text: str) -> int:
+    """Return an amount of memory in bytes."""
+    try:
+        amount = as_bytes(text)
+    except ValueError:
+        message = f"{text!r} is not an amount of memory, such as 1GiB or 500MB"
+        raise argparse.ArgumentTypeError(message) from None
+    if amount < _LEAST_MEMORY:
+        raise argparse.ArgumentTypeError(f"{text!r} is too little memory; give at least 16MiB")
+    return amount
 
 
 def parse_delimiter(text: str) -> str:

@@ -1,0 +1,4 @@
+"""Data larger than memory: ``mixnorm fit`` and ``predict`` on Parquet files, block by block.
+
+Open ``files.py`` first, which decides when this is done; ``data.py`` and ``search.py`` are the fit.
+"""
