@@ -12,7 +12,7 @@ from numba import njit
 
 
 # No entry is NaN; without saying so, smallest and largest are found one entry at a time.
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+@njit(cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"nnan", "nsz"})
 def dense_sizes(Z, starts, skip_constant, sizes, begin, stop):  # type: ignore[no-untyped-def]
     """Write the largest magnitude of products of two rows of ``Z`` into ``sizes``.
 
@@ -30,7 +30,7 @@ def dense_sizes(Z, starts, skip_constant, sizes, begin, stop):  # type: ignore[n
             sizes[starts[i] + j - i] = _size(low, high, skip_constant)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, no_cfunc_wrapper=True, nogil=True)
 def sparse_sizes(  # type: ignore[no-untyped-def]
     pointers, rows, values, row_pointers, columns, row_values, starts, skip_constant, sizes,
     begin, stop,
@@ -58,7 +58,7 @@ def sparse_sizes(  # type: ignore[no-untyped-def]
             sizes[starts[i] + j] = _size(low[j], high[j], skip_constant)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"contract"})
 def sparse_norms(  # type: ignore[no-untyped-def]
     pointers, rows, values, row_pointers, columns, row_values, starts, residual, squared, norms,
     begin, stop,
@@ -87,12 +87,12 @@ def sparse_norms(  # type: ignore[no-untyped-def]
             norms[starts[i] + j] = np.sqrt(norm) if squared else norm
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True)
 def _alternate_ends(c, n):  # type: ignore[no-untyped-def]
     """Return numbers from both ends in turn: early rows of a triangle are long, late ones short."""
     return c // 2 if c % 2 == 0 else n - 1 - c // 2
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True)
 def _size(low, high, skip_constant):  # type: ignore[no-untyped-def]
     return 0.0 if skip_constant and low == high else max(-low, high)
