@@ -8,7 +8,9 @@ from numba import njit
 _SAMPLES_PER_HESSIAN_BLOCK = 1024  # whose sums stay in the nearest cache
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"})
+@njit(
+    cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"}
+)
 def curve(direction, shares, inverse):  # type: ignore[no-untyped-def]
     """Overwrite ``direction`` with the Hessian times it; arrays lie (output, sample).
 

@@ -10,7 +10,7 @@ _SAMPLES_IN_CACHE = 2048
 
 
 # No contraction of products and sums here: the results are those of NumPy, bit for bit.
-@njit(cache=True, nogil=True)
+@njit(cache=True, no_cfunc_wrapper=True, nogil=True)
 def squared_distances(by_column, centres, distances, begin, stop):  # type: ignore[no-untyped-def]
     """Write the squared distances of all samples from some centres into ``distances``."""
     n_columns, n_samples = by_column.shape
@@ -26,7 +26,7 @@ def squared_distances(by_column, centres, distances, begin, stop):  # type: igno
                     total[i] += gap * gap
 
 
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+@njit(cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"nnan", "nsz"})
 def sort_into_rings(distances, limits, table, codes, largest, begin, stop):  # type: ignore[no-untyped-def]
     """Write the number of limits at or below each distance into ``codes``, for some centres.
 
@@ -50,7 +50,7 @@ def sort_into_rings(distances, limits, table, codes, largest, begin, stop):  # t
                 largest[c, low, j] = max(largest[c, low, j], abs(table[i, j]))
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+@njit(cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
 def ball_norms(codes, table, residual, inverse, squared, together, norms, begin, stop):  # type: ignore[no-untyped-def]
     """Write the norm of the gradient of every ball of some centres into ``norms``.
 
@@ -85,7 +85,7 @@ def ball_norms(codes, table, residual, inverse, squared, together, norms, begin,
                 norms[c, q] = _compute_norm(gradient, inverse[c, q], squared)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, nogil=True)
 def _sort_by_code(codes, start, n_samples, order, starts, ends):  # type: ignore[no-untyped-def]
     """Sort samples by code into ``order``, each code's filled up to eights with the row of zeros.
 
@@ -105,7 +105,13 @@ def _sort_by_code(codes, start, n_samples, order, starts, ends):  # type: ignore
         order[ends[q] : starts[q + 1]] = n_samples
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+@njit(
+    cache=True,
+    no_cfunc_wrapper=True,
+    no_cpython_wrapper=True,
+    nogil=True,
+    fastmath={"contract", "reassoc", "nsz"},
+)
 def _add_products(gradient, table, residual, order):  # type: ignore[no-untyped-def]
     """Add ``residual[i]^T table[i]`` of the samples in ``order``, a multiple of eight, up."""
     n_outputs, width = gradient.shape
@@ -124,7 +130,7 @@ def _add_products(gradient, table, residual, order):  # type: ignore[no-untyped-
                 ) + ((re * table[e, j] + rf * table[f, j]) + (rg * table[g, j] + rh * table[h, j]))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, nogil=True)
 def _compute_norm(gradient, inverse, squared):  # type: ignore[no-untyped-def]
     # In double: scores of thousands of balls are compared, and squares must not overflow.
     total = 0.0

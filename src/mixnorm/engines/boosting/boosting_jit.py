@@ -20,7 +20,7 @@ _ROUNDING_OF_BOUNDS = 1e-9
 TIE = 1e-12
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, error_model="numpy")
 def _fill_tables(row, weights, target, mass, signed):  # type: ignore[no-untyped-def]
     """Fill the tables of one feature, whose bins are in ``row``."""
     n_samples, n_classes = weights.shape
@@ -43,7 +43,7 @@ def _fill_tables(row, weights, target, mass, signed):  # type: ignore[no-untyped
             signed[c * size + b] = so_far_signed
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, nogil=True, error_model="numpy")
 def histograms(codes, features, starts, weights, target, mass, signed, begin, stop):  # type: ignore[no-untyped-def]
     """Fill the tables ``mass`` and ``signed`` with the sums of ``w`` and of ``w z``.
 
@@ -58,7 +58,9 @@ def histograms(codes, features, starts, weights, target, mass, signed, begin, st
         _fill_tables(codes[features[j]], weights, target, mass[part], signed[part])
 
 
-@njit(cache=True, inline="always", error_model="numpy")
+@njit(
+    cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, inline="always", error_model="numpy"
+)
 def _compute_gain(low_mass, low_signed, mass, signed):  # type: ignore[no-untyped-def]
     """Return the sum of ``(sum w z)^2 / sum w`` over both sides of a threshold.
 
@@ -74,7 +76,13 @@ def _compute_gain(low_mass, low_signed, mass, signed):  # type: ignore[no-untype
 
 
 # Without NaN and signed zeros a maximum can be taken over several cuts at once.
-@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
+@njit(
+    cache=True,
+    no_cfunc_wrapper=True,
+    no_cpython_wrapper=True,
+    error_model="numpy",
+    fastmath={"nnan", "nsz"},
+)
 def _find_best_gain(mass, signed, low_mass, low_signed, all_mass, all_signed):  # type: ignore[no-untyped-def]
     """Return the largest gain over the thresholds of a feature, when a class joins a subset."""
     best = 0.0
@@ -84,23 +92,28 @@ def _find_best_gain(mass, signed, low_mass, low_signed, all_mass, all_signed):  
     return best
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, error_model="numpy")
 def _find_best_cut(low_mass, low_signed, all_mass, all_signed):  # type: ignore[no-untyped-def]
     """Return the threshold of one feature at which a subset gains most."""
-    gains = np.empty(len(low_mass) - 1)  # no rows are above the last bin
-    for b in range(len(gains)):
-        gains[b] = _compute_gain(low_mass[b], low_signed[b], all_mass, all_signed)
-    return int(np.argmax(gains >= gains.max() - TIE))
+    # Two passes, as in ``_choose``. No rows are above the last bin.
+    top = 0.0
+    for b in range(len(low_mass) - 1):
+        top = max(top, _compute_gain(low_mass[b], low_signed[b], all_mass, all_signed))
+    for b in range(len(low_mass) - 1):
+        if _compute_gain(low_mass[b], low_signed[b], all_mass, all_signed) >= top - TIE:
+            return b
+    return 0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, error_model="numpy")
 def _choose(best, waiting, constant, outside):  # type: ignore[no-untyped-def]
     """Return the class and the feature with the largest gain, other classes included, and it."""
     # Two passes: the largest gain, then the first one that is as good up to rounding.
     top = -np.inf
     for c in range(len(waiting)):
         if waiting[c]:
-            top = max(top, best[:, c].max() + (outside - constant[c]))
+            for j in range(len(best)):
+                top = max(top, best[j, c] + (outside - constant[c]))
     for c in range(len(waiting)):
         if waiting[c]:
             for j in range(len(best)):
@@ -109,7 +122,7 @@ def _choose(best, waiting, constant, outside):  # type: ignore[no-untyped-def]
     return -1, -1, top  # not reached while a class is waiting
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, error_model="numpy")
 def _scan_feature(  # type: ignore[no-untyped-def]
     mass, signed, low_mass, low_signed, joined, waiting, all_mass, all_signed, bound, needed, best
 ):
@@ -129,7 +142,7 @@ def _scan_feature(  # type: ignore[no-untyped-def]
             best[c] = bound[c]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, nogil=True, error_model="numpy")
 def scan(  # type: ignore[no-untyped-def]
     tables, starts, low, sums, joined, waiting, bound, needed, best, begin, stop
 ):
@@ -161,7 +174,7 @@ def scan(  # type: ignore[no-untyped-def]
         )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, nogil=True, error_model="numpy")
 def join(  # type: ignore[no-untyped-def]
     tables, starts, low, sums, waiting, bound, needed, best, alone, constant, totals
 ):
@@ -174,28 +187,37 @@ def join(  # type: ignore[no-untyped-def]
 
     Returns the class, the feature, the bin below the threshold and the gain.
     """
+    # Loops in place of array operations, which take several times as long to compile.
     n_features, n_classes = best.shape
-    mass, signed = tables[0], tables[1]
-    low_mass, low_signed, all_mass, all_signed = low[0], low[1], sums[0], sums[1]
+    mass, signed, all_mass, all_signed = tables[0], tables[1], sums[0], sums[1]
     # Classes outside gain by their constants, and one that joins loses its own.
-    outside = constant[waiting].sum()
+    outside = 0.0
+    for c in range(n_classes):
+        if waiting[c]:
+            outside += constant[c]
     chosen, feature, gain = _choose(best, waiting, constant, outside)
     first, end = starts[feature], starts[feature + 1]
-    at = first * n_classes + chosen * (end - first)
-    here_mass = low_mass[first:end] + mass[at : at + end - first]
-    here_signed = low_signed[first:end] + signed[at : at + end - first]
-    cut = _find_best_cut(here_mass, here_signed, all_mass[chosen], all_signed[chosen])
+    size = end - first
+    at = first * n_classes + chosen * size
+    here = np.empty((2, size))
+    for b in range(size):
+        here[0, b] = low[0, first + b] + mass[at + b]
+        here[1, b] = low[1, first + b] + signed[at + b]
+    own_mass, own_signed = all_mass[chosen], all_signed[chosen]
+    cut = _find_best_cut(here[0], here[1], own_mass, own_signed)
     waiting[chosen] = False
     outside -= constant[chosen]
     # From now on column ``c`` is of the subset with the chosen class and class ``c``.
-    all_mass[:] = all_mass[chosen] + totals[0]
-    all_signed[:] = all_signed[chosen] + totals[1]
+    for c in range(n_classes):
+        all_mass[c] = own_mass + totals[0, c]
+        all_signed[c] = own_signed + totals[1, c]
     floor = 0.0  # the gain of the next class at this threshold
     for c in range(n_classes):
         if waiting[c]:
-            at = first * n_classes + c * (end - first) + cut
-            low, low_z = here_mass[cut] + mass[at], here_signed[cut] + signed[at]
-            next_gain = _compute_gain(low, low_z, all_mass[c], all_signed[c])
+            at = first * n_classes + c * size + cut
+            next_gain = _compute_gain(
+                here[0, cut] + mass[at], here[1, cut] + signed[at], all_mass[c], all_signed[c]
+            )
             floor = max(floor, next_gain + (outside - constant[c]))
     for c in range(n_classes):
         needed[c] = floor - (outside - constant[c]) - _ROUNDING_OF_BOUNDS

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def link(
     squares: np.ndarray, offsets: np.ndarray, q: float, scale: float, rounds: float, out: np.ndarray
 ) -> None:
@@ -36,7 +36,13 @@ def link(
             out[m] = share * largest * size / (scale * np.sqrt(squares[m]))
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@njit(
+    cache=True,
+    no_cfunc_wrapper=True,
+    no_cpython_wrapper=True,
+    error_model="numpy",
+    fastmath={"contract"},
+)
 def add_pair(up: np.ndarray, down: np.ndarray, row: np.ndarray, factor: float) -> None:
     """Add a row times a factor to one vector, and subtract it from another."""
     # In the precision of the vectors, or each product would be made in double.
@@ -47,7 +53,7 @@ def add_pair(up: np.ndarray, down: np.ndarray, row: np.ndarray, factor: float) -
         down[j] -= step
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def one_pass(
     matrices: list[np.ndarray],
     sums: np.ndarray,

@@ -13,7 +13,13 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"})
+@njit(
+    cache=True,
+    no_cfunc_wrapper=True,
+    no_cpython_wrapper=True,
+    nogil=True,
+    fastmath={"contract", "nsz", "arcp", "reassoc"},
+)
 def shrink(row, amount, kind):  # type: ignore[no-untyped-def]
     """Overwrite ``row`` with its proximal point for ``amount`` times its norm."""
     size = row.shape[0]
@@ -48,7 +54,7 @@ def shrink(row, amount, kind):  # type: ignore[no-untyped-def]
                 row[r] = -cut
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, nogil=True)
 def level(row, amount):  # type: ignore[no-untyped-def]
     """Return the cut ``c`` with ``sum(max(|row| - c, 0)) = amount`` (:eq:`common-cut`).
 
@@ -83,7 +89,13 @@ def level(row, amount):  # type: ignore[no-untyped-def]
     return cut
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"})
+@njit(
+    cache=True,
+    no_cfunc_wrapper=True,
+    no_cpython_wrapper=True,
+    nogil=True,
+    fastmath={"contract", "nsz", "arcp", "reassoc"},
+)
 def minimise_row(own, slope, steep, alpha, kind, move):  # type: ignore[no-untyped-def]
     """Minimise over one row (:eq:`row-step`), whose curvature is ``steep``; tell if it changed.
 
@@ -103,7 +115,9 @@ def minimise_row(own, slope, steep, alpha, kind, move):  # type: ignore[no-untyp
     return change > 0.0
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"})
+@njit(
+    cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"}
+)
 def shared_epochs(gram, weights, gradient, steps, alpha, kind, epochs):  # type: ignore[no-untyped-def]
     """Go over all rows ``epochs`` times; ``gradient`` is kept up to date with ``weights``.
 
@@ -124,7 +138,9 @@ def shared_epochs(gram, weights, gradient, steps, alpha, kind, epochs):  # type:
                         line[r] += factor * move[r]
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"})
+@njit(
+    cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"}
+)
 def separate_epochs(gram, weights, gradient, steps, alpha, kind, epochs):  # type: ignore[no-untyped-def]
     """Do the same if each output has its own Hessian, ``gram`` of shape (row, row, output).
 
@@ -145,7 +161,9 @@ def separate_epochs(gram, weights, gradient, steps, alpha, kind, epochs):  # typ
                         line[r] += factors[r] * move[r]
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"})
+@njit(
+    cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"}
+)
 def residual_epochs(columns, weights, residual, steps, alpha, kind, epochs):  # type: ignore[no-untyped-def]
     """Do the same for least squares from the columns, ``(row, sample)``, without their products.
 

@@ -106,8 +106,8 @@ class _Planner:
         categories: Collection[str],
     ) -> None:
         self.rows, self.table = rows, make_table(rows)
-        self.kinds = {name: "number" for name in numbers}
-        self.kinds.update({name: "category" for name in categories})
+        self.kinds = dict.fromkeys(numbers, "number")
+        self.kinds.update(dict.fromkeys(categories, "category"))
         self.sample = draw_spread(rows.n_rows, _count_sampled(rows))
         self.found: dict[str, Summary] = {}
         self.mark = ""
