@@ -15,7 +15,7 @@ BENCH_VENV := .venv-bench
 BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check
 INSTALL := $(BIN)/python -m pip install $(PIP_FLAGS) -c constraints.txt
-# Workers in parallel, so one BLAS thread each.
+# Workers in parallel, so one BLAS thread each. They share compiled files, so that these are written.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 # The first Python of 3.11 or later, or the one given as PYTHON=...
@@ -34,7 +34,7 @@ demo: $(VENV)/.stamp-cli  ## Find the few pixels that tell ten digits apart, and
 	@$(BIN)/mixnorm demo $(ARGS)
 
 test: $(VENV)/.stamp-test  ## Run the tests and the examples in docstrings and user guide
-	$(ONE_THREAD) MPLBACKEND=Agg $(BIN)/python -m pytest -n $(JOBS) --maxprocesses=8 $(ARGS)
+	$(ONE_THREAD) PYTHONDONTWRITEBYTECODE= MPLBACKEND=Agg $(BIN)/python -m pytest -n $(JOBS) --maxprocesses=8 $(ARGS)
 
 lint: $(VENV)/.stamp-lint  ## Check style, types, import directions, changelog fragments
 	$(BIN)/ruff check .
