@@ -82,12 +82,10 @@ def check_equal(plan, rows, frame, **kinds):
     expected = TableEncoder.plan(frame, **kinds)
     assert plan.encoder == expected
     matrix, gaps = expected.encode(frame)
-    found = {
-        name: gap for name, gap in gaps.items() if gap.missing or gap.strange or gap.infinite
+    found = {name: gap for name, gap in gaps.items() if gap.missing or gap.strange or gap.infinite}
+    assert {name: (gap.missing, gap.strange, gap.infinite) for name, gap in plan.gaps.items()} == {
+        name: (gap.missing, gap.strange, gap.infinite) for name, gap in found.items()
     }
-    assert {
-        name: (gap.missing, gap.strange, gap.infinite) for name, gap in plan.gaps.items()
-    } == {name: (gap.missing, gap.strange, gap.infinite) for name, gap in found.items()}
     return matrix
 
 
