@@ -37,7 +37,7 @@ from mixnorm.data.blocks.table import BlockTable as BlockTable
 from mixnorm.data.blocks.table import RowRecipe as RowRecipe
 from mixnorm.data.blocks.table import TargetRecipe as TargetRecipe
 from mixnorm.data.blocks.targets import LabelFacts as LabelFacts
-from mixnorm.data.blocks.targets import NumberFacts as NumberFacts
+from mixnorm.data.blocks.targets import OutputFacts as OutputFacts
 from mixnorm.data.blocks.targets import as_targets as as_targets
 from mixnorm.data.blocks.targets import check_labels as check_labels
 from mixnorm.data.blocks.targets import gather_labels as gather_labels
