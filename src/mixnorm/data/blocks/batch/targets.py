@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.data.blocks.survey import (
+from mixnorm.data.blocks.batch.survey import (
     Moments,
     RowError,
     check_row_weights,

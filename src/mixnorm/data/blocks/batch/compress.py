@@ -14,10 +14,10 @@ import numpy as np
 
 from mixnorm._array import is_sparse
 from mixnorm._chunks import blocks as split_rows
+from mixnorm.data.blocks.batch.survey import Survey, check_row_weights
+from mixnorm.data.blocks.batch.targets import as_targets
 from mixnorm.data.blocks.sources import ALL_COLUMNS
-from mixnorm.data.blocks.survey import Survey, check_row_weights
 from mixnorm.data.blocks.table import Block, BlockTable
-from mixnorm.data.blocks.targets import as_targets
 
 #: Most columns and outputs together: the moments then take 32 MB.
 LARGEST_WIDTH = 2048
