@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import ArrayLike, MatrixLike
-from mixnorm.data import BlockMatrix, NumberFacts, gather_numbers, gather_weights
+from mixnorm.data import BlockMatrix, OutputFacts, gather_numbers, gather_weights
 from mixnorm.engines.proximal import SharedDesign, Solution
 from mixnorm.estimators._common.inputs import check_number_targets, check_weights
 from mixnorm.estimators._common.parameters import Loss, Switch
@@ -77,7 +77,7 @@ class NormRegressor(RegressorMixin, OneDesign):
             return self._prepare(matrix, gather_numbers(table), gather_weights(table))
         # The squared loss needs the table no more once its moments are known.
         found = survey_numbers(table, matrix.dtype)
-        facts: NumberFacts = found.target
+        facts: OutputFacts = found.target
         n_outputs = facts.n_outputs
         training = compress_training(
             table, found, standardize=bool(self.standardize), centred=bool(self.fit_intercept)

@@ -12,7 +12,7 @@ from mixnorm.data import (
     BlockTable,
     ColumnStatistics,
     LabelFacts,
-    NumberFacts,
+    OutputFacts,
     RowBlock,
     Survey,
     as_targets,
@@ -206,7 +206,7 @@ def train_on_numbers(
 
 def number_outputs(found: Survey, fit_intercept: bool, dtype: np.dtype[Any], loss: Any) -> Any:
     """Return the outputs of a regressor: targets are centred and divided by one unit."""
-    facts: NumberFacts = found.target
+    facts: OutputFacts = found.target
     moments: Any = facts.moments
     low, high = moments.low, moments.high
     sizes = np.maximum(np.abs(low), np.abs(high))

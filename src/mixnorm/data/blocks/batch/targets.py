@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.data.blocks.survey import (
+from mixnorm.data.blocks.batch.survey import (
     Moments,
     RowError,
     check_row_weights,
@@ -128,7 +128,7 @@ def _kind(value: object) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class NumberFacts:
+class OutputFacts:
     """Facts about targets that are numbers.
 
     Attributes
@@ -151,7 +151,7 @@ class NumberFacts:
 
 def number_facts(
     y: np.ndarray, weight: np.ndarray | None, *, allow_missing: bool = False
-) -> NumberFacts:
+) -> OutputFacts:
     """Return facts about the targets of some rows; raise for those that are not finite.
 
     Examples
@@ -177,13 +177,13 @@ def number_facts(
         used = ~np.any(lacks, axis=1)
         Y, given = Y[used], given[used]
     moments = Moments.of(Y, given, np.dtype(np.float64))
-    return NumberFacts(np.ndim(y) == 1, moments, int(np.sum(lacks)), Y.shape[1])
+    return OutputFacts(np.ndim(y) == 1, moments, int(np.sum(lacks)), Y.shape[1])
 
 
-def join_numbers(left: NumberFacts, right: NumberFacts) -> NumberFacts:
+def join_numbers(left: OutputFacts, right: OutputFacts) -> OutputFacts:
     """Return the facts of two parts of a table."""
     moments = join_moments(left.moments, right.moments)
-    return NumberFacts(left.single, moments, left.missing + right.missing, left.n_outputs)
+    return OutputFacts(left.single, moments, left.missing + right.missing, left.n_outputs)
 
 
 def as_targets(y: np.ndarray) -> np.ndarray:

@@ -14,15 +14,15 @@ import numpy as np
 
 from mixnorm._array import is_sparse
 from mixnorm._chunks import blocks as split_rows
+from mixnorm.data.blocks.batch.survey import Survey, check_row_weights
+from mixnorm.data.blocks.batch.targets import as_targets
 from mixnorm.data.blocks.sources import ALL_COLUMNS
-from mixnorm.data.blocks.survey import Survey, check_row_weights
 from mixnorm.data.blocks.table import Block, BlockTable
-from mixnorm.data.blocks.targets import as_targets
 
 #: Most columns and outputs together: the moments then take 32 MB.
 LARGEST_WIDTH = 2048
 # Bytes of the rows of a block that are converted at a time.
-_BYTES_PER_CHUNK = 1 << 21
+_BYTES_CONVERTED = 1 << 21
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ def compress(
     table : BlockTable
         The table, with targets that are numbers.
     survey : Survey
-        What one pass has found, with :class:`NumberFacts` as the facts of the targets.
+        What one pass has found, with :class:`OutputFacts` as the facts of the targets.
     centred : bool
         Measure columns and targets about their means, as with an intercept.
     weight : array of shape (n_rows,), optional
@@ -106,7 +106,7 @@ def compress(
         varies = np.maximum(np.abs(low), np.abs(high)) > 0.0
     # The inverse of a scale must be a number.
     scale = np.where(varies & (scale > 4.0 * np.finfo(np.float64).tiny), scale, 0.0)
-    function = _Moments(centre, scale, width)
+    function = _SecondMoments(centre, scale, width)
     beside = () if weight is None else (weight,)
     total, first, second = table.sum(function, columns=ALL_COLUMNS, target=True, beside=beside)
     second /= total
@@ -152,7 +152,7 @@ def _balance(rows: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class _Moments:
+class _SecondMoments:
     """Sums the weights of a block, and first and second moments of its columns and targets."""
 
     centre: np.ndarray
@@ -165,7 +165,7 @@ class _Moments:
         weight, Y = check_row_weights(given, block.size), as_targets(block.y)
         safe = np.where(self.scale > 0.0, self.scale, 1.0)
         first, second = np.zeros(size), np.zeros((size, size))
-        step = max(1, _BYTES_PER_CHUNK // (8 * size))
+        step = max(1, _BYTES_CONVERTED // (8 * size))
         for rows in split_rows(block.size, step):
             part, used = block.X[rows], weight[rows] > 0.0
             values = np.empty((part.shape[0], size))

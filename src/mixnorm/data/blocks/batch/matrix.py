@@ -19,8 +19,8 @@ import numpy as np
 from mixnorm._array import is_sparse
 from mixnorm._chunks import blocks as split_rows
 from mixnorm.data.base import BaseMatrix, ColumnSet, ColumnStatistics, positive_totals
+from mixnorm.data.blocks.batch.survey import survey
 from mixnorm.data.blocks.sources import ALL_COLUMNS, ColumnChoice
-from mixnorm.data.blocks.survey import survey
 from mixnorm.data.blocks.table import Block, BlockTable
 from mixnorm.data.dense import DenseColumns, DenseMatrix
 from mixnorm.data.sparse import SparseColumns
