@@ -129,7 +129,9 @@ def set_failures(dask_scheduler, count):
 set_failures.__module__ = "__main__"  # the scheduler cannot import the tests
 
 
-def test_a_worker_that_hangs_is_replaced(client, tables, tmp_path):
+@pytest.mark.parametrize("count", [2, 1])
+def test_a_worker_that_hangs_is_replaced(client, tables, tmp_path, count):
+    scale(client, count)
     before = set(client.nthreads())
     work = misbehave(str(tmp_path / "flag"), 5, signal.SIGSTOP)
     table = tables["parquet"](block_rows=7, executor=ClusterExecutor(client, timeout=4))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import queue
 import secrets
 import statistics
@@ -246,7 +247,8 @@ class _Run:
         # When a worker last gave a result; its last heartbeat, and when that was new to us.
         self._signs: dict[str, float] = {}
         self._beats: dict[str, tuple[float, float]] = {}
-        self._hung: set[str] = set()
+        # Workers that hang, and when they were last told to restart.
+        self._hung: dict[str, float] = {}
         self._turn = 0
         now = time.monotonic()
         self._looked = self._answered = self._staffed = now
@@ -464,6 +466,10 @@ class _Run:
             owner = self._owner(attempt, owners)
             since = max(attempt.since, self._signs.get(owner or "", 0.0))
             silent = now - self._beats.get(owner or "", (0.0, now))[1]
+            if owner in self._hung:
+                # It takes some time to end, and may be the only one.
+                since = max(since, self._hung[owner])
+                silent = min(silent, now - self._hung[owner])
             if owner is None:
                 # It waits for a free worker or for rows, so that others should end meanwhile.
                 since, limit = max(since, *self._signs.values(), 0.0), _SLOW * self._timeout
@@ -485,9 +491,10 @@ class _Run:
 
     def _restart(self, address: str) -> None:
         """Restart a worker through its nanny, or remove it, and do not wait for that."""
-        if address in self._hung:
+        now = time.monotonic()
+        if now - self._hung.get(address, -math.inf) < self._timeout:
             return
-        self._hung.add(address)
+        self._hung[address] = now
         client, timeout = self._client, self._timeout
 
         async def restart() -> None:
