@@ -67,7 +67,7 @@ def run_loop(loop: Callable[..., object], *arguments: object, items: int, operat
 def _n_threads() -> int:
     from numba import config
 
-    return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+    return int(config.NUMBA_NUM_THREADS)
 
 
 @cache

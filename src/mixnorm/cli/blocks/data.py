@@ -113,12 +113,12 @@ def _check_options(options: argparse.Namespace) -> None:
             "tcp://127.0.0.1:8786"
         )
     if find_spec("distributed") is None:
-        raise TableError('--cluster needs Dask, which is not installed: pip install "mixnorm[dask]"')
+        raise TableError(
+            '--cluster needs Dask, which is not installed: pip install "mixnorm[dask]"'
+        )
 
 
-def _make_tables(
-    options: argparse.Namespace, line: ReadingLine
-) -> Callable[[Source], BlockTable]:
+def _make_tables(options: argparse.Namespace, line: ReadingLine) -> Callable[[Source], BlockTable]:
     """Return a function that makes tables of blocks whose progress is shown."""
 
     def make(source: Source) -> BlockTable:

@@ -337,14 +337,14 @@ class _Planner:
         found = [self.found[name] for name in names]
         samples = {each.known.tobytes() for each in found if isinstance(each, NumberSummary)}
         counted = any(isinstance(each, Tally) for each in found)
-        filled = any(each.lost or each.infinite for each in found if isinstance(each, NumberSummary))
+        filled = any(
+            each.lost or each.infinite for each in found if isinstance(each, NumberSummary)
+        )
         return counted or filled or len(samples) < len(names)
 
     def _describe_sample(self, columns: Sequence[ColumnPlan]) -> list[str]:
         """Return a note on the columns whose decisions come from a sample, if there are some."""
-        names = [
-            plan.name for plan in columns if isinstance(self.found[plan.name], NumberSummary)
-        ]
+        names = [plan.name for plan in columns if isinstance(self.found[plan.name], NumberSummary)]
         if not names or len(self.sample) == self.rows.n_rows:
             return []
         return [

@@ -266,9 +266,7 @@ class Summarise:
         pairs = zip(table.column_names, self.ways, self.styles, strict=True)
         return tuple(self._one(table.column(name), name, *how, sample) for name, *how in pairs)
 
-    def _one(
-        self, column: Any, name: str, way: str, style: str, sample: np.ndarray
-    ) -> Summary:
+    def _one(self, column: Any, name: str, way: str, style: str, sample: np.ndarray) -> Summary:
         if way == "texts":
             return Tally.of(column, name)
         read = as_numbers if way == "number" else as_seconds

@@ -264,5 +264,3 @@ def _plan_weights(name: str, found: _TargetFacts, files: FileRows) -> TargetRead
     if not total:
         raise TableError(f"The weights {name!r} are zero in every row.")
     return TargetReader(name, style=style)
-
-
