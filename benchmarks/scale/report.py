@@ -56,9 +56,11 @@ class Results:
         return None if mine is None or theirs is None else mine / theirs
 
     def same_bits(self, *keys: str) -> bool | None:
-        """Return whether the weights of some runs are equal to the last bit."""
+        """Return whether the weights of some runs of one version are equal to the last bit."""
         bits = [self.get(key, "bits") for key in keys]
-        return None if None in bits else len(set(bits)) == 1
+        if None in bits or len({self.get(key, "source") for key in keys}) > 1:
+            return None
+        return len(set(bits)) == 1
 
 
 def check_bar(

@@ -114,6 +114,11 @@ class TestBar:
         check = found["single: 1 GiB: features of the fit in memory"]
         assert (check.passed, check.found) == (False, "1 of 2, or in another order")
 
+    def test_bits_of_other_versions_are_not_compared(self):
+        records = make_records()
+        records["kill/2"] |= {"bits": "abd", "source": "later"}
+        assert self.find(records)["kill: weights of the run with no kill"].passed is None
+
     def test_a_run_that_ended_before_the_kill_is_not_measured(self):
         records = make_records()
         del records["kill/2"]["killed_after"]
