@@ -85,7 +85,7 @@ def as_executor(executor: Any) -> Executor:
     None takes the Dask client that is active, if there is one, and else a thread per processor.
     """
     if executor is None:
-        from mixnorm.data.blocks.cluster import active_client
+        from mixnorm.data.blocks.remote.cluster import active_client
 
         client = active_client()
         if client is None:
@@ -96,7 +96,7 @@ def as_executor(executor: Any) -> Executor:
     if hasattr(executor, "run") and hasattr(executor, "remote"):
         found: Executor = executor
         return found
-    from mixnorm.data.blocks.cluster import connect, find_executor, is_client
+    from mixnorm.data.blocks.remote.cluster import connect, find_executor, is_client
 
     if isinstance(executor, str):
         if "://" not in executor:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import is_numpy, is_sparse
-from mixnorm.data.blocks.collections import DaskSource, is_collection
+from mixnorm.data.blocks.remote.collections import DaskSource, is_collection
 from mixnorm.data.blocks.sources import ArraySource, Source
 from mixnorm.data.blocks.table import BlockTable
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from mixnorm.data.blocks.parquet_files import (
+from mixnorm.data.blocks.files.footers import (
     RowGroups,
     TableColumns,
     damage_message,

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mixnorm._threads import one_thread
+from mixnorm.data.blocks.remote.worker import Answer, compute, forget_here
 from mixnorm.data.blocks.sources import Request
-from mixnorm.data.blocks.worker import Answer, compute, forget_here
 from mixnorm.exceptions import WorkerError
 
 # A task is given up after so many attempts that ended without a result.

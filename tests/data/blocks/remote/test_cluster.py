@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from mixnorm.data import ClusterExecutor, from_arrays, join_rows, read_parquet
-from mixnorm.data.blocks import cluster as module
-from mixnorm.data.blocks.cluster import active_client, find_executor
 from mixnorm.data.blocks.executors import as_executor
+from mixnorm.data.blocks.remote import cluster as module
+from mixnorm.data.blocks.remote.cluster import active_client, find_executor
 from mixnorm.exceptions import TableError, WorkerError
 
 distributed = pytest.importorskip("distributed")

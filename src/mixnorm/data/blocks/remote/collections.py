@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mixnorm.data.blocks.cluster import active_client
+from mixnorm.data.blocks.remote.cluster import active_client
 from mixnorm.data.blocks.sources import (
     AbsentRows,
     Meter,

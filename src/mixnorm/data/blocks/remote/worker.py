@@ -12,7 +12,7 @@ from mixnorm.data.blocks import kept
 from mixnorm.data.blocks.sources import RowsNeeded
 
 _PREPARED = threading.Event()
-_LOCK = threading.Lock()
+_PREPARING = threading.Lock()
 # Held for the life of the process, which keeps its limit.
 _LIMITS: list[Any] = []
 
@@ -44,7 +44,7 @@ def compute(work: Callable[[Any], Any], task: Any, inputs: list[Any] | None) -> 
 
 def _prepare(worker: Any) -> None:
     """Prepare the process: one thread of BLAS, and files where the nanny deletes them."""
-    with _LOCK:
+    with _PREPARING:
         if _PREPARED.is_set():
             return
         if not worker.address.startswith("inproc"):
