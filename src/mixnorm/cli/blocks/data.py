@@ -113,12 +113,12 @@ def _check_options(options: argparse.Namespace) -> None:
             "tcp://127.0.0.1:8786"
         )
     if find_spec("distributed") is None:
-        raise TableError('--cluster needs Dask, which is not installed: pip install "mixnorm[dask]"')
+        raise TableError(
+            '--cluster needs Dask, which is not installed: pip install "mixnorm[dask]"'
+        )
 
 
-def _make_tables(
-    options: argparse.Namespace, line: ReadingLine
-) -> Callable[[Source], BlockTable]:
+def _make_tables(options: argparse.Namespace, line: ReadingLine) -> Callable[[Source], BlockTable]:
     """Return a function that makes tables of blocks whose progress is shown."""
 
     def make(source: Source) -> BlockTable:
@@ -143,10 +143,11 @@ def _describe_sample(table: BlockTable, rows: int) -> list[str]:
     """Return a sentence about what is measured on a sample, unless it has all rows."""
     if rows == table.shape[0]:
         return []
-    return [
+    note = (
         f"Held-out errors, effects and comparisons are those of {rows:,} of {table.shape[0]:,} "
         "rows, drawn at random; features, weights and training losses are those of all rows."
-    ]
+    )
+    return [note]
 
 
 def describe_reading(data: LargeTable) -> str:
