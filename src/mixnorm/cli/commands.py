@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,11 +12,12 @@ import numpy as np
 from rich.table import Table as RichTable
 from sklearn.base import BaseEstimator
 
-from mixnorm._files import write_atomically
 from mixnorm.cli.advise import collect_advice_facts, compare_norms, write_advice_page
 from mixnorm.cli.arguments.parser import UsageError, build_parser
 from mixnorm.cli.blocks.data import LargeTable, describe_reading, load_large_table
-from mixnorm.cli.blocks.files import find_block_files, name_model
+from mixnorm.cli.blocks.files import find_block_files, name_model, names_many
+from mixnorm.cli.blocks.output import open_writer
+from mixnorm.cli.blocks.predict import predict_files
 from mixnorm.cli.blocks.search import LargeSearch
 from mixnorm.cli.data import TrainingTable, load_training_data
 from mixnorm.cli.demo import demo as demo
@@ -240,34 +239,52 @@ def predict(options: argparse.Namespace, screen: Screen, command: Sequence[str])
     )
     model = load_model(options.model, (TableModel, StreamModel), words)
     if isinstance(model, StreamModel):
+        if names_many(options.files):
+            raise UsageError("a model of mixnorm stream reads one file; predict file by file")
         found = predict_rows(model, options)
     else:
+        model = _prepare_model(model, options)
+        paths = find_block_files(options)
+        if paths is not None:
+            _print_predicted(*predict_files(model, options, paths, screen), options, screen)
+            return
         found = _predict_table(model, options)
     count = len(found.columns["prediction"])
+    if options.output is not None or not screen.json:
+        with open_writer(options.output) as writer:
+            writer.write(found.columns)
+    _print_predicted(found, count, options, screen)
+
+
+def _print_predicted(
+    found: PredictedTable, count: int, options: argparse.Namespace, screen: Screen
+) -> None:
+    """Print notes on predictions that are written, or the predictions as JSON."""
     screen.remark(*filter(None, [*found.notes, found.text]))
     document: dict[str, Any] = {"rows": count, "notes": found.notes}
     if found.error is not None:
         document["error"] = found.error
     if options.output is not None:
-        with write_atomically(options.output) as file:
-            file.write(_format_csv(found.columns).encode())
         screen.say(f"{pluralize(count, 'prediction')} written to {options.output}.")
         document["output"] = options.output
     else:
         document["columns"] = found.columns
-        if not screen.json:
-            write_output(_format_csv(found.columns))
     screen.print_json(document)
 
 
-def _predict_table(model: TableModel, options: argparse.Namespace) -> PredictedTable:
-    """Predict for a table with a model of ``mixnorm fit``."""
+def _prepare_model(model: TableModel, options: argparse.Namespace) -> TableModel:
+    """Return the model of the size that the options name; raise for options that do not fit it."""
     if options.format == "jsonl":
         raise UsageError("--format jsonl applies only to models of mixnorm stream")
     if options.features is not None:
         model = _truncate(model, options.features)
     if options.probabilities and model.classes is None:
         raise UsageError("--probabilities needs a classifier, but the model predicts numbers")
+    return model
+
+
+def _predict_table(model: TableModel, options: argparse.Namespace) -> PredictedTable:
+    """Predict for a table with a model of ``mixnorm fit``."""
     zero_based = model.encoder.zero_based if isinstance(model.encoder, SparseEncoder) else None
     table = read_table(
         options.file,
@@ -338,15 +355,6 @@ def _measure(model: TableModel, table: Table | SparseTable, found: PredictedTabl
     found.set_error(error, model.task, len(rows))
     if unknown:
         found.text += f" Labels that training did not have: {join_names(unknown, 5)}."
-
-
-def _format_csv(columns: dict[str, Any]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    parts = [part.tolist() if isinstance(part, np.ndarray) else part for part in columns.values()]
-    writer.writerows(zip(*parts, strict=True))
-    return text.getvalue()
 
 
 def show(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:

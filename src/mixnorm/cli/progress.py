@@ -111,7 +111,7 @@ class SearchBar(TerminalProgress):
     def show_reading(self, words: str) -> None:
         """Show how much of a table of blocks is read."""
         self._reading = f", {words}"
-        self.update(self._bar, reading=words)  # type: ignore[arg-type]
+        self.update(self._bar, reading=words)
         self._print_line()
 
     def _print_line(self) -> None:

@@ -1,4 +1,4 @@
-from mixnorm.tables.blocks.arrow import as_series as as_series
+from mixnorm.tables.blocks.arrow import as_frame as as_frame
 from mixnorm.tables.blocks.encoded import EncodedRows as EncodedRows
 from mixnorm.tables.blocks.encoded import TargetReader as TargetReader
 from mixnorm.tables.blocks.files import FileRows as FileRows
@@ -12,9 +12,11 @@ from mixnorm.tables.columns import NumberColumn as NumberColumn
 from mixnorm.tables.encoder import SparseEncoder as SparseEncoder
 from mixnorm.tables.encoder import TableEncoder as TableEncoder
 from mixnorm.tables.encoder import describe_encoding as describe_encoding
+from mixnorm.tables.encoder import refuse_missing_columns as refuse_missing_columns
 from mixnorm.tables.marks import detect_decimal_mark as detect_decimal_mark
 from mixnorm.tables.model import Predictions as Predictions
 from mixnorm.tables.model import TableModel as TableModel
+from mixnorm.tables.model import describe_gaps as describe_gaps
 from mixnorm.tables.read import read_table as read_table
 from mixnorm.tables.rows.columns import RowColumn as RowColumn
 from mixnorm.tables.rows.encoder import Features as Features
@@ -26,6 +28,7 @@ from mixnorm.tables.rows.reader import Row as Row
 from mixnorm.tables.rows.reader import RowReader as RowReader
 from mixnorm.tables.table import SparseTable as SparseTable
 from mixnorm.tables.table import Table as Table
+from mixnorm.tables.table import copy_texts as copy_texts
 from mixnorm.tables.target import Target as Target
 from mixnorm.tables.target import Task as Task
 from mixnorm.tables.target import as_target_numbers as as_target_numbers

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 
@@ -167,7 +167,7 @@ class TableEncoder:
         names = [self.columns[index].name for index in wanted]
         missing = [name for name in names if name not in frame.columns]
         if missing:
-            raise TableError(_explain_missing_columns(missing, list(dict.fromkeys(frame.columns))))
+            refuse_missing_columns(missing, list(dict.fromkeys(frame.columns)))
         matrix = np.zeros((len(frame), self.width), dtype=self.dtype, order="F")
         starts = np.cumsum([0] + [plan.width for plan in self.columns])
         gaps: dict[str, Gaps] = {}
@@ -335,7 +335,8 @@ def _is_exact(plan: ColumnPlan, matrix: np.ndarray) -> bool:
     return bool(np.max(np.abs(matrix)) < EXACT_IN_FLOAT32 and np.all(matrix == np.rint(matrix)))
 
 
-def _explain_missing_columns(missing: list[str], given: list[str]) -> str:
+def refuse_missing_columns(missing: list[str], given: list[str]) -> NoReturn:
+    """Raise the error of a table that lacks columns of a model, with similar names."""
     import difflib
 
     hints = list(map(repr, missing))
@@ -343,7 +344,7 @@ def _explain_missing_columns(missing: list[str], given: list[str]) -> str:
         close = difflib.get_close_matches(name, given, n=1)
         hints[place] += f" (is it {close[0]!r}?)" if close else ""
     what = "column" if len(missing) == 1 else "columns"
-    return f"The table lacks the {what} {join_names(hints, 5)}, which the model needs."
+    raise TableError(f"The table lacks the {what} {join_names(hints, 5)}, which the model needs.")
 
 
 def check_readable(name: str, kind: str, gap: Gaps, rows: int, example: str = "") -> None:

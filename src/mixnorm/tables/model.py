@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -159,15 +159,38 @@ class TableModel:
             if self.classes is not None:
                 probabilities.append(self.estimator.predict_proba(matrix))
         rows = sum(map(len, values))
-        self._check_readable(gaps, rows)
-        notes = self._describe_columns(table) + _describe_gaps(gaps, rows)
+        self.check_readable(gaps, rows)
+        notes = self._describe_columns(table) + describe_gaps(gaps, rows)
         nothing, chances = np.empty(0), None
         if self.classes is not None:
             nothing, none = self.classes[:0], np.empty((0, len(self.classes)))
             chances = np.concatenate(probabilities or [none])
         return Predictions(np.concatenate(values or [nothing]), chances, notes)
 
-    def _check_readable(self, gaps: dict[str, Gaps], rows: int) -> None:
+    def adapt(self, frame: pd.DataFrame) -> TableModel:
+        """Return a model that reads numbers in the style of a table, of which this is a part."""
+        if isinstance(self.encoder, SparseEncoder):
+            return self
+        return replace(self, encoder=self.encoder.adapt(frame))
+
+    def apply_to_part(
+        self, frame: pd.DataFrame
+    ) -> tuple[np.ndarray, np.ndarray | None, dict[str, Gaps]]:
+        """Return values, probabilities and gaps for a part of a table.
+
+        :meth:`check_readable` is for the gaps of all parts together.
+        """
+        encoder = self.encoder
+        if isinstance(encoder, SparseEncoder):
+            raise TableError("The model was fitted on a LIBSVM file; give it a LIBSVM file.")
+        matrix, gaps = encoder.encode(frame, self.features)
+        if not len(frame):
+            none = None if self.classes is None else np.empty((0, len(self.classes)))
+            return np.empty(0) if self.classes is None else self.classes[:0], none, gaps
+        chances = None if self.classes is None else self.estimator.predict_proba(matrix)
+        return self.estimator.predict(matrix), chances, gaps
+
+    def check_readable(self, gaps: dict[str, Gaps], rows: int) -> None:
         """Raise if most entries of a column cannot be read."""
         for plan in getattr(self.encoder, "columns", ()) if gaps else ():
             gap = gaps.get(plan.name)
@@ -224,13 +247,17 @@ class TableModel:
             count = pluralize(new, "column")
             return [f"Ignored: {count} that training did not have."] if new else []
         frame = table.frame if isinstance(table, Table) else table
+        return self.describe_unknown([str(name) for name in frame.columns])
+
+    def describe_unknown(self, names: Collection[str]) -> list[str]:
+        """Return a sentence about the columns of a table that training did not have, if any."""
         known = self._training_names
-        extra = [str(name) for name in frame.columns if str(name) not in known]
+        extra = [name for name in names if name not in known]
         ignored = f"Ignored columns that training did not have: {join_names(extra)}."
         return [ignored] if extra else []
 
 
-def _describe_gaps(gaps: dict[str, Gaps], rows: int) -> list[str]:
+def describe_gaps(gaps: dict[str, Gaps], rows: int) -> list[str]:
     """Return sentences about missing, unreadable and new entries, by column."""
     notes = []
     for name, gap in gaps.items():

@@ -77,7 +77,7 @@ def convert_arrow_table(
     given = [text.strip() for text in table.column_names]
     names, renamed = make_names_unique(given)
     letters = {
-        text: _copy_texts(raw.column(names.index(text)))
+        text: copy_texts(raw.column(names.index(text)))
         for text, raw in kept.items()
         if text in names
     }
@@ -88,7 +88,7 @@ def convert_arrow_table(
     return Table(name, frame, [*notes, *renamed], letters, find_repeated_names(given))
 
 
-def _copy_texts(column: pa.ChunkedArray) -> list[str]:
+def copy_texts(column: pa.ChunkedArray) -> list[str]:
     """Return the entries of an Arrow column as texts, missing ones as empty texts."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -1,5 +1,7 @@
 """Plans of tables in files are those of the same tables in memory."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -59,7 +61,7 @@ def write(frame, folder, files=3, groups=40):
     folder.mkdir(exist_ok=True)
     table = pa.Table.from_pandas(frame, preserve_index=False)
     edges = np.linspace(0, len(frame), files + 1).astype(int)
-    for place, (start, stop) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+    for place, (start, stop) in enumerate(itertools.pairwise(edges)):
         part = table.slice(start, stop - start)
         pq.write_table(part, folder / f"part.{place}.parquet", row_group_size=groups)
     return folder

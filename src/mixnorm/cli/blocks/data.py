@@ -143,10 +143,11 @@ def _describe_sample(table: BlockTable, rows: int) -> list[str]:
     """Return a sentence about what is measured on a sample, unless it has all rows."""
     if rows == table.shape[0]:
         return []
-    return [
+    note = (
         f"Held-out errors, effects and comparisons are those of {rows:,} of {table.shape[0]:,} "
         "rows, drawn at random; features, weights and training losses are those of all rows."
-    ]
+    )
+    return [note]
 
 
 def describe_reading(data: LargeTable) -> str:

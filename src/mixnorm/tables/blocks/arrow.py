@@ -21,6 +21,11 @@ def as_series(column: pa.ChunkedArray, name: str) -> pd.Series[Any]:
     return convert_arrow_table(pa.table([column], names=[name]), name, [], {}).frame[name]
 
 
+def as_frame(table: pa.Table) -> pd.DataFrame:
+    """Return an Arrow table, whose names are those of the table, as a data frame."""
+    return convert_arrow_table(table, "", [], {}).frame
+
+
 def is_text_type(kind: Any) -> bool:
     """Tell whether a type of Arrow is one of texts."""
     import pyarrow as pa

@@ -73,6 +73,7 @@ class EncodedRows(Source):
     """
 
     has_target = True
+    names: tuple[str, ...]
 
     def __init__(
         self,
@@ -102,15 +103,14 @@ class EncodedRows(Source):
         names += [each.name for each in (target, weight) if each is not None]
         names = list(dict.fromkeys(names))
         parts = self._rows.read(names, rows, meter) if names else iter(())
-        for number, each in enumerate(rows):
+        for each in rows:
             size = each.stop - each.start
             columns = np.empty((0 if places is None else len(places), size), dtype=self.dtype)
             y: list[np.ndarray] = []
             w: list[np.ndarray] = []
             at = 0
             while names and at < size:
-                block, table = next(parts)
-                assert block == number
+                _, table = next(parts)
                 stop = at + len(table)
                 if places is not None:
                     self._encode(table, plans, places, columns[:, at:stop])

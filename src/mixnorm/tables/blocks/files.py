@@ -54,6 +54,7 @@ class FileRows(Source):
     """
 
     dtype = np.dtype(object)
+    names: tuple[str, ...]
 
     def __init__(
         self,
@@ -104,20 +105,18 @@ class FileRows(Source):
         if request.columns is None:
             yield from (RowBlock(None, None, None) for _ in rows)
             return
-        everything = isinstance(request.columns, slice)
-        places = range(self.n_features)[request.columns] if everything else request.columns
+        places = np.arange(self.n_features)[request.columns]
         names = [self.names[place] for place in places]
         parts: list[Any] = []
         pieces = self.read(names, rows, meter)
-        for place, each in enumerate(rows):
+        for each in rows:
             parts, missing = [], each.stop - each.start
             while missing:
-                number, part = next(pieces)
-                assert number == place
+                _, part = next(pieces)
                 parts.append(part)
                 missing -= len(part)
             if not parts:
-                parts = [pa.table([pa.array([], self.types[name]) for name in names], names=names)]
+                parts = [self.select(names).empty()]
             yield RowBlock(pa.concat_tables(parts), None, None)
 
     def read(
@@ -240,6 +239,21 @@ class FileRows(Source):
             n_rows=self.n_rows,
         )
 
+    def empty(self) -> pa.Table:
+        """Return a table with the columns, and no rows."""
+        import pyarrow as pa
+
+        kinds = [getattr(kind, "value_type", kind) if pa.types.is_dictionary(kind) else kind
+                 for kind in self.types.values()]  # fmt: skip
+        return pa.table([pa.array([], kind) for kind in kinds], names=list(self.names))
+
+    @staticmethod
+    def list_names(path: Any) -> list[str]:
+        """Return the names of the columns of the first file that has rows."""
+        found = find_files(path)
+        first = next((one for one in found if sum(read_footer(one).rows)), found[0])
+        return make_names_unique([name.strip() for name in _read_types(first)])[0]
+
     def describe(self, rows: slice) -> str:
         """Return the file and the row group of the first of these rows."""
         groups = self._groups(slice(rows.start, rows.start + 1))
@@ -269,6 +283,7 @@ class FileRows(Source):
         schemas = [_read_types(file.path) for file in used]
         given = list(schemas[0])
         unique, _ = make_names_unique([name.strip() for name in given])
+        advice = "or the column with --drop" if not only else "or add the column"
         table = os.path.basename(used[0].path)
         skipped = {find_name(unique, name, table) for name in drop}
         pairs = [pair for pair in zip(unique, given, strict=True) if pair[0] not in skipped]
@@ -284,7 +299,8 @@ class FileRows(Source):
                         "the file out, or the column with --drop."
                     )
         found = {
-            name: _join_types(spelt, [file.path for file in used], schemas) for name, spelt in pairs
+            name: _join_types(spelt, [file.path for file in used], schemas, advice)
+            for name, spelt in pairs
         }
         return cls(used, found, dict(pairs))
 
@@ -301,15 +317,17 @@ def _read_types(path: str) -> dict[str, Any]:
     return dict(zip(schema.names, schema.types, strict=True))
 
 
-def _join_types(name: str, paths: Sequence[str], schemas: Sequence[Mapping[str, Any]]) -> Any:
+def _join_types(
+    name: str, paths: Sequence[str], schemas: Sequence[Mapping[str, Any]], advice: str
+) -> Any:
     """Return a type for the column of all files."""
     import pyarrow as pa
 
     for path, types in zip(paths, schemas, strict=True):
         if name not in types:
             raise TableError(
-                f"{path} has no column {name!r}, which {paths[0]} has. Leave the file out, or the "
-                "column with --drop."
+                f"{path} has no column {name!r}, which {paths[0]} has. Leave the file out, "
+                f"{advice}."
             )
     kinds = [types[name] for types in schemas]
     categories = all(pa.types.is_dictionary(kind) for kind in kinds)
@@ -322,6 +340,6 @@ def _join_types(name: str, paths: Sequence[str], schemas: Sequence[Mapping[str, 
         except pa.ArrowException:
             raise TableError(
                 f"{path}: column {name!r} is of type {kind}, but of type {joined} in {paths[0]}. "
-                f"Write it in one type, or leave it out with --drop {name}."
+                f"Write it in one type, or leave the file out, {advice}."
             ) from None
     return pa.dictionary(pa.int32(), joined) if categories else joined

@@ -110,6 +110,8 @@ class _Planner:
         self.kinds.update(dict.fromkeys(categories, "category"))
         self.sample = draw_spread(rows.n_rows, _count_sampled(rows))
         self.found: dict[str, Summary] = {}
+        #: The styles and formats of texts that are read again, as numbers or dates.
+        self.styles: dict[str, str] = {}
         self.mark = ""
         self.notes: list[str] = []
 
@@ -181,8 +183,6 @@ class _Planner:
         if again:
             self._read(list(again), list(again.values()))
             self.styles = {name: style for name, (_, style) in again.items()}
-
-    styles: dict[str, str] = {}
 
     def _find_mark(self) -> str:
         """Return the decimal mark of the columns of texts."""
@@ -347,10 +347,11 @@ class _Planner:
         names = [plan.name for plan in columns if isinstance(self.found[plan.name], NumberSummary)]
         if not names or len(self.sample) == self.rows.n_rows:
             return []
-        return [
+        note = (
             f"Medians are those of {len(self.sample):,} of {self.rows.n_rows:,} rows, drawn at "
             f"random: {join_names(names, 5)}."
-        ]
+        )
+        return [note]
 
 
 def draw_spread(n: int, count: int) -> np.ndarray:
@@ -446,7 +447,9 @@ class HashColumns:
         found = []
         for plan in self.plans:
             part = encode_column(plan, block.X.column(plan.name)) + 0.0  # no negative zeros
-            found.append(hashlib.blake2b(np.ascontiguousarray(part), digest_size=16).digest())
+            found.append(
+                hashlib.blake2b(np.ascontiguousarray(part).tobytes(), digest_size=16).digest()
+            )
         return tuple(found)
 
 

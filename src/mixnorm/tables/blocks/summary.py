@@ -264,7 +264,9 @@ class Summarise:
         sample = self.rows[slice(*ends)] - block.rows.start
         table = block.X
         pairs = zip(table.column_names, self.ways, self.styles, strict=True)
-        return tuple(self._one(table.column(name), name, *how, sample) for name, *how in pairs)
+        return tuple(
+            self._one(table.column(name), name, way, style, sample) for name, way, style in pairs
+        )
 
     def _one(self, column: Any, name: str, way: str, style: str, sample: np.ndarray) -> Summary:
         if way == "texts":

@@ -198,7 +198,7 @@ def _decide(
         )
     words = np.array(sorted(set(tally.counts) - BLANKS), dtype=object)
     mark = detect_column_mark(list(tally.counts)[:1000])
-    chosen = task
+    chosen: Task | None = task
     if chosen is None:
         many = len(words) > MOST_LABELS and detect_number_style(words, 1.0) is not None
         chosen = "regression" if dates or many else "classification"
@@ -225,7 +225,7 @@ def _decide_numbers(
 ) -> tuple[Task, TargetReader]:
     """Return the task and the reader of a target that is a number."""
     count = len(found.numbers)
-    chosen = task
+    chosen: Task | None = task
     if chosen is None:
         few = count <= 2 or (
             found.whole and count <= MOST_LABELS and present >= ROWS_PER_LABEL * count
