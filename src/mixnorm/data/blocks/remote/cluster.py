@@ -190,7 +190,7 @@ class ClusterExecutor:
         inside = any(address.startswith("inproc") for address in self.threads())
         # Workers of their own process keep their limit; those in this one must not.
         with one_thread() if inside else nullcontext():
-            yield from _Run(self, work, tasks).results()
+            yield from _ClusterRun(self, work, tasks).results()
 
     def forget(self, token: str) -> None:
         """Ask all workers to forget what they keep for a token, and do not wait for them."""
@@ -231,7 +231,7 @@ class _History:
     requests: int = 0
 
 
-class _Run:
+class _ClusterRun:
     """The state of one call of ``run``."""
 
     def __init__(
