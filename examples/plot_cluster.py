@@ -34,7 +34,8 @@ for part in range(3):
     pq.write_table(pa.table(columns), Path(folder.name) / f"part{part}.parquet")
 
 # %%
-# One thread of this process, then two workers. ``Client`` makes the cluster the one that tables use.
+# One thread of this process, then two workers. ``Client`` makes the cluster the one that tables
+# use.
 # The workers of this page are threads too; without ``processes=False`` they are processes, and a
 # script then starts the cluster under ``if __name__ == "__main__":``.
 

@@ -43,10 +43,10 @@ def test_blocks_share_the_limit(tmp_path):
 
 def test_names_are_made_once():
     block = Kept(100).block(3)
-    assert block.named("y") is None
+    assert block.find("y") is None
     first = block.keep_named("y", lambda: np.ones(3))
     assert block.keep_named("y", lambda: np.zeros(3)) is first
-    assert block.named("y") is first
+    assert block.find("y") is first
 
 
 def test_threads_may_keep_rows_of_one_block(tmp_path):

@@ -15,7 +15,7 @@ from mixnorm.engines.multikernel.machine import (
     HingeTarget,
     MatrixMachine,
     RidgeMachine,
-    RowBlock,
+    MachineBlock,
     SquaredTarget,
 )
 from mixnorm.engines.multikernel.newton import ProximalNewton
@@ -280,7 +280,7 @@ def test_rows_at_work_by_their_matrix(monkeypatch, most, squared):
 def test_blocks_of_rows():
     rng = np.random.default_rng(0)
     columns, weights = rng.standard_normal((50, 7)), rng.random(7)
-    block, K = RowBlock(columns, weights), (columns * weights) @ columns.T
+    block, K = MachineBlock(columns, weights), (columns * weights) @ columns.T
     for some in ([3, 8, 20], [3, 8, 9, 20, 41], [0, 9], [0, 9], [1, 2], np.arange(50)):
         np.testing.assert_allclose(block.matrix(np.array(some)), K[np.ix_(some, some)])
 

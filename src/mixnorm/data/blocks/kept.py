@@ -135,7 +135,7 @@ class _KeptBlock:
         with self.lock:
             return [key for key in keys if key not in self._rows]
 
-    def named(self, name: Hashable) -> np.ndarray | None:
+    def find(self, name: Hashable) -> np.ndarray | None:
         """Return the array of a name, or None."""
         return self._named.get(name)
 
@@ -159,7 +159,7 @@ class _KeptBlock:
             if self._path is None and self._room is not None:
                 self._room[start : start + len(new)] = rows
             else:
-                with self._file().open("ab") as file:
+                with self._require_file().open("ab") as file:
                     np.ascontiguousarray(rows).tofile(file)
             for place in new:
                 self._rows[keys[place]] = len(self._rows)
@@ -215,7 +215,7 @@ class _KeptBlock:
         if room is not None:
             self._kept.release(room.nbytes)
 
-    def _file(self) -> Path:
+    def _require_file(self) -> Path:
         if self._path is None:
             raise RuntimeError("The rows of the block have neither memory nor a file.")
         return self._path

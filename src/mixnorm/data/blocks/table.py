@@ -102,14 +102,14 @@ class _Task:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _PartialSum:
     """The result of a task, and the bytes it read from files."""
 
     subtrees: list[Subtree]
     bytes_read: int
 
 
-def run_task(task: _Task) -> _Part:
+def run_task(task: _Task) -> _PartialSum:
     """Compute a part of a sum."""
     kept = find_kept(task.token, task.limit, task.folder)
     numbers = range(task.first, task.first + len(task.blocks))
@@ -121,10 +121,10 @@ def run_task(task: _Task) -> _Part:
     target = None if isinstance(task.target, bool) else task.target
     name = None if target is None else ("target", target.key)
     want_target = bool(task.target)
-    if name is not None and all(kept.block(each).named(name) is not None for each in numbers):
+    if name is not None and all(kept.block(each).find(name) is not None for each in numbers):
         want_target = False
     want_weight = task.source.has_weight and any(
-        kept.block(each).named("weight") is None for each in numbers
+        kept.block(each).find("weight") is None for each in numbers
     )
     columns = codes.add_columns(made.add_columns(task.columns))
     request = Request(columns, want_target, want_weight)
@@ -145,7 +145,7 @@ def run_task(task: _Task) -> _Part:
         block = Block(number, rows, given, y, weight, rows_made, beside, codes_made)
         value = task.function(block)
         tree.push(Subtree(0, number, value))
-    return _Part(tree.subtrees, meter.bytes_read)
+    return _PartialSum(tree.subtrees, meter.bytes_read)
 
 
 @dataclass(frozen=True, eq=False)

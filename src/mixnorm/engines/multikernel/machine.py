@@ -321,7 +321,7 @@ class FactorMachine(Machine):
         parts = np.empty(len(given))
         # Kernels of small weight hardly change the scores within a round.
         used, Z = self._select_columns(settings.small_weight * float(np.max(weights)), weights)
-        block = RowBlock(Z, column_weights[used])
+        block = MachineBlock(Z, column_weights[used])
         last = math.inf
         for _ in range(settings.feature_rounds):
             # Computed anew in each round, since sums of updates drift in single precision.
@@ -335,7 +335,7 @@ class FactorMachine(Machine):
             # were left out are the reason.
             if gap > settings.slow_fall * last:
                 used, Z = self._select_columns(0.0, weights)
-                block = RowBlock(Z, column_weights[used])
+                block = MachineBlock(Z, column_weights[used])
             last = min(last, gap)
             rows = find_active_rows(parts, gap, self.A, settings)
             if given.n_outputs * Z.shape[1] > settings.wide_factors * len(rows):
@@ -368,7 +368,7 @@ class FactorMachine(Machine):
                 break
 
     def _improve_block(
-        self, block: RowBlock, rows: np.ndarray, parts: np.ndarray, goal: float
+        self, block: MachineBlock, rows: np.ndarray, parts: np.ndarray, goal: float
     ) -> None:
         """Improve the active rows together until their gap is ``goal``.
 
@@ -400,7 +400,7 @@ class FactorMachine(Machine):
         return used, np.ascontiguousarray(self.features[:, used])
 
 
-class RowBlock:
+class MachineBlock:
     """The kernel matrix of some rows, computed from factors; known entries are kept.
 
     Parameters

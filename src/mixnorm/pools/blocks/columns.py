@@ -12,7 +12,7 @@ from mixnorm._array import is_sparse, to_dense
 from mixnorm.data import ALL_COLUMNS, as_matrix
 from mixnorm.pools.base import Curvature, Excluded, Inputs, Offers, best_places
 from mixnorm.pools.blocks.base import BlockData, BlockPool, ResidualSums
-from mixnorm.pools.blocks.screen import Gradients, Screen
+from mixnorm.pools.blocks.screen import Gradients, ColumnScreen
 from mixnorm.pools.columns import PreparedColumns
 
 # Rows of these columns are kept, in memory or files; where more are wanted, all are read instead.
@@ -122,10 +122,12 @@ class BlockColumns(BlockPool, PreparedColumns):
             self, as_matrix(sample.X, data.dtype), members, usable, scales, statistics,
             sample.weight, prices,
         )  # fmt: skip
-        self._screen: Screen | None = None
+        self._screen: ColumnScreen | None = None
         if data.screen is not None:
             n_rows = data.table.shape[0]
-            self._screen = Screen(data.screen, statistics, self._divisors, fit_intercept, n_rows)
+            self._screen = ColumnScreen(
+                data.screen, statistics, self._divisors, fit_intercept, n_rows
+            )
         self._gradients: Gradients | None = None
         self._ranking: Ranking | None = None
         #: The columns whose rows are kept for the fit.

@@ -21,7 +21,7 @@ from mixnorm.pools.blocks.base import RowSample
 _FAILURE, _ESTIMATES = 1e-6, 1e4
 
 
-class Screen:
+class ColumnScreen:
     """Estimates of gradients from a sample of rows (:eq:`screen-bound`).
 
     Parameters
