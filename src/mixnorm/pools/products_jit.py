@@ -10,9 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mixnorm._compile import ENTRY, INNER
+
 
 # No entry is NaN; without saying so, smallest and largest are found one entry at a time.
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"nnan", "nsz"})
+@njit(**ENTRY, cache=True, nogil=True, fastmath={"nnan", "nsz"})
 def dense_sizes(Z, starts, skip_constant, sizes, begin, stop):  # type: ignore[no-untyped-def]
     """Write the largest magnitude of products of two rows of ``Z`` into ``sizes``.
 
@@ -30,7 +32,7 @@ def dense_sizes(Z, starts, skip_constant, sizes, begin, stop):  # type: ignore[n
             sizes[starts[i] + j - i] = _size(low, high, skip_constant)
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True)
+@njit(**ENTRY, cache=True, nogil=True)
 def sparse_sizes(  # type: ignore[no-untyped-def]
     pointers, rows, values, row_pointers, columns, row_values, starts, skip_constant, sizes,
     begin, stop,
@@ -58,7 +60,7 @@ def sparse_sizes(  # type: ignore[no-untyped-def]
             sizes[starts[i] + j] = _size(low[j], high[j], skip_constant)
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"contract"})
+@njit(**ENTRY, cache=True, nogil=True, fastmath={"contract"})
 def sparse_norms(  # type: ignore[no-untyped-def]
     pointers, rows, values, row_pointers, columns, row_values, starts, residual, squared, norms,
     begin, stop,
@@ -87,12 +89,12 @@ def sparse_norms(  # type: ignore[no-untyped-def]
             norms[starts[i] + j] = np.sqrt(norm) if squared else norm
 
 
-@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True)
+@njit(**INNER, cache=True)
 def _alternate_ends(c, n):  # type: ignore[no-untyped-def]
     """Return numbers from both ends in turn: early rows of a triangle are long, late ones short."""
     return c // 2 if c % 2 == 0 else n - 1 - c // 2
 
 
-@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True)
+@njit(**INNER, cache=True)
 def _size(low, high, skip_constant):  # type: ignore[no-untyped-def]
     return 0.0 if skip_constant and low == high else max(-low, high)
