@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mixnorm._compile import ENTRY
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True, error_model="numpy", fastmath={"contract"})
+
+@njit(**ENTRY, cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def warp(padded, maps, waves, rows, columns, out, begin, stop):  # type: ignore[no-untyped-def]
     """Write into ``out`` the values of ``padded`` images at the places of the pixels of ``out``.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mixnorm._compile import ENTRY
+
 _SAMPLES_PER_HESSIAN_BLOCK = 1024  # whose sums stay in the nearest cache
 
 
-@njit(
-    cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"}
-)
+@njit(**ENTRY, cache=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"})
 def curve(direction, shares, inverse):  # type: ignore[no-untyped-def]
     """Overwrite ``direction`` with the Hessian times it; arrays lie (output, sample).
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mixnorm._compile import ENTRY, INNER
 from mixnorm.pools.stumps_jit import first_from
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"contract"})
+@njit(**ENTRY, cache=True, nogil=True, fastmath={"contract"})
 def parent_sums(rows, ends, residual, totals, begin, stop):  # type: ignore[no-untyped-def]
     """Write the sums of the residuals of some parents' samples, ``rows[ends[p]:ends[p + 1]]``."""
     for p in range(begin, stop):
@@ -18,7 +19,7 @@ def parent_sums(rows, ends, residual, totals, begin, stop):  # type: ignore[no-u
                 totals[p, k] += residual[rows[place], k]
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"contract"})
+@njit(**ENTRY, cache=True, nogil=True, fastmath={"contract"})
 def best_sides(  # type: ignore[no-untyped-def]
     codes, modes, starts, columns, rows, ends, residual, totals, taken, both, squared, best,
     begin, stop,
@@ -77,14 +78,14 @@ def best_sides(  # type: ignore[no-untyped-def]
             best[p, c, 0] = np.sqrt(best[p, c, 0])
 
 
-@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, nogil=True)
+@njit(**INNER, cache=True, nogil=True)
 def _has(values, value):  # type: ignore[no-untyped-def]
     """Tell whether sorted ``values`` have ``value``."""
     place = np.searchsorted(values, value)
     return place < len(values) and values[place] == value
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True)
+@njit(**ENTRY, cache=True, nogil=True)
 def box_scores(X, columns, lows, highs, weights, scores, begin, stop):  # type: ignore[no-untyped-def]
     """Add to ``scores`` the weights of the boxes that some rows lie in.
 
@@ -105,7 +106,7 @@ def box_scores(X, columns, lows, highs, weights, scores, begin, stop):  # type: 
                     scores[i, k] += weights[b, k]
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True)
+@njit(**ENTRY, cache=True, nogil=True)
 def table_scores(X, columns, starts, edges, pairs, firsts, sums, scores, begin, stop):  # type: ignore[no-untyped-def]
     """Add to ``scores`` what tables of sums of weights have for some rows.
 

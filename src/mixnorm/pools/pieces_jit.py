@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mixnorm._compile import ENTRY, INNER
+
 # Samples that one thread works on at a time: their rows stay in its cache.
 _SAMPLES_IN_CACHE = 2048
 
 
 # No contraction of products and sums here: the results are those of NumPy, bit for bit.
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True)
+@njit(**ENTRY, cache=True, nogil=True)
 def squared_distances(by_column, centres, distances, begin, stop):  # type: ignore[no-untyped-def]
     """Write the squared distances of all samples from some centres into ``distances``."""
     n_columns, n_samples = by_column.shape
@@ -26,7 +28,7 @@ def squared_distances(by_column, centres, distances, begin, stop):  # type: igno
                     total[i] += gap * gap
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"nnan", "nsz"})
+@njit(**ENTRY, cache=True, nogil=True, fastmath={"nnan", "nsz"})
 def sort_into_rings(distances, limits, table, codes, largest, begin, stop):  # type: ignore[no-untyped-def]
     """Write the number of limits at or below each distance into ``codes``, for some centres.
 
@@ -50,7 +52,7 @@ def sort_into_rings(distances, limits, table, codes, largest, begin, stop):  # t
                 largest[c, low, j] = max(largest[c, low, j], abs(table[i, j]))
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+@njit(**ENTRY, cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
 def ball_norms(codes, table, residual, inverse, squared, together, norms, begin, stop):  # type: ignore[no-untyped-def]
     """Write the norm of the gradient of every ball of some centres into ``norms``.
 
@@ -85,7 +87,7 @@ def ball_norms(codes, table, residual, inverse, squared, together, norms, begin,
                 norms[c, q] = _compute_norm(gradient, inverse[c, q], squared)
 
 
-@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, nogil=True)
+@njit(**INNER, cache=True, nogil=True)
 def _sort_by_code(codes, start, n_samples, order, starts, ends):  # type: ignore[no-untyped-def]
     """Sort samples by code into ``order``, each code's filled up to eights with the row of zeros.
 
@@ -106,9 +108,8 @@ def _sort_by_code(codes, start, n_samples, order, starts, ends):  # type: ignore
 
 
 @njit(
+    **INNER,
     cache=True,
-    no_cfunc_wrapper=True,
-    no_cpython_wrapper=True,
     nogil=True,
     fastmath={"contract", "reassoc", "nsz"},
 )
@@ -130,7 +131,7 @@ def _add_products(gradient, table, residual, order):  # type: ignore[no-untyped-
                 ) + ((re * table[e, j] + rf * table[f, j]) + (rg * table[g, j] + rh * table[h, j]))
 
 
-@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, nogil=True)
+@njit(**INNER, cache=True, nogil=True)
 def _compute_norm(gradient, inverse, squared):  # type: ignore[no-untyped-def]
     # In double: scores of thousands of balls are compared, and squares must not overflow.
     total = 0.0

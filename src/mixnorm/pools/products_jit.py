@@ -10,9 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mixnorm._compile import ENTRY, INNER
+
 
 # No entry is NaN; without saying so, smallest and largest are found one entry at a time.
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"nnan", "nsz"})
+@njit(**ENTRY, cache=True, nogil=True, fastmath={"nnan", "nsz"})
 def dense_ranges(Z, starts, lows, highs, begin, stop):  # type: ignore[no-untyped-def]
     """Write the smallest and largest products of two rows of ``Z`` into ``lows`` and ``highs``."""
     n_columns, n_samples = Z.shape
@@ -27,7 +29,7 @@ def dense_ranges(Z, starts, lows, highs, begin, stop):  # type: ignore[no-untype
             lows[starts[i] + j - i], highs[starts[i] + j - i] = low, high
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True)
+@njit(**ENTRY, cache=True, nogil=True)
 def sparse_ranges(  # type: ignore[no-untyped-def]
     pointers, rows, values, row_pointers, columns, row_values, starts, lows, highs, begin, stop,
 ):  # fmt: skip
@@ -54,7 +56,7 @@ def sparse_ranges(  # type: ignore[no-untyped-def]
             lows[starts[i] + j], highs[starts[i] + j] = low[j], high[j]
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"contract"})
+@njit(**ENTRY, cache=True, nogil=True, fastmath={"contract"})
 def sparse_norms(  # type: ignore[no-untyped-def]
     pointers, rows, values, row_pointers, columns, row_values, starts, residual, squared, norms,
     begin, stop,
@@ -83,7 +85,7 @@ def sparse_norms(  # type: ignore[no-untyped-def]
             norms[starts[i] + j] = np.sqrt(norm) if squared else norm
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"contract"})
+@njit(**ENTRY, cache=True, nogil=True, fastmath={"contract"})
 def sparse_gradients(  # type: ignore[no-untyped-def]
     pointers, rows, values, row_pointers, columns, row_values, starts, residual, gradients,
     begin, stop,
@@ -102,7 +104,7 @@ def sparse_gradients(  # type: ignore[no-untyped-def]
                         gradients[starts[i] + j, k] += value * residual[row, k]
 
 
-@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True)
+@njit(**INNER, cache=True)
 def _alternate_ends(c, n):  # type: ignore[no-untyped-def]
     """Return numbers from both ends in turn: early rows of a triangle are long, late ones short."""
     return c // 2 if c % 2 == 0 else n - 1 - c // 2

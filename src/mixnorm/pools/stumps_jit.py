@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mixnorm._compile import ENTRY, INNER
 
-@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, nogil=True)
+
+@njit(**INNER, cache=True, nogil=True)
 def first_from(edges, low, high, value):  # type: ignore[no-untyped-def]
     """Return the place of the first edge from ``low`` to ``high`` that is not below a value."""
     while low < high:  # halved each time
@@ -18,7 +20,7 @@ def first_from(edges, low, high, value):  # type: ignore[no-untyped-def]
     return low
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True)
+@njit(**ENTRY, cache=True, nogil=True)
 def code_columns(X, edges, starts, codes, begin, stop):  # type: ignore[no-untyped-def]
     """Write into ``codes`` how many thresholds of its column lie below each entry of some rows.
 
@@ -31,7 +33,7 @@ def code_columns(X, edges, starts, codes, begin, stop):  # type: ignore[no-untyp
             codes[j, i] = first_from(edges, first, last, X[i, j]) - first
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"contract"})
+@njit(**ENTRY, cache=True, nogil=True, fastmath={"contract"})
 def threshold_scores(codes, modes, starts, columns, residual, total, squared, scores, begin, stop):  # type: ignore[no-untyped-def]
     """Write the norm of the gradient of every stump of ``columns[begin:stop]`` into ``scores``.
 
@@ -68,7 +70,7 @@ def threshold_scores(codes, modes, starts, columns, residual, total, squared, sc
             scores[first + b] = np.sqrt(norm) if squared else norm
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True)
+@njit(**ENTRY, cache=True, nogil=True)
 def stump_scores(X, columns, starts, edges, tables, scores, begin, stop):  # type: ignore[no-untyped-def]
     """Add to ``scores`` what the stumps of some rows give.
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mixnorm._compile import ENTRY, INNER
+
 # Added to the mass of a side, so that the gain of an empty side is 0. It changes no other mass, as
 # weights sum to one.
 LEAST_MASS = 1e-300
@@ -20,7 +22,7 @@ _ROUNDING_OF_BOUNDS = 1e-9
 TIE = 1e-12
 
 
-@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, error_model="numpy")
+@njit(**INNER, cache=True, error_model="numpy")
 def _fill_tables(row, weights, target, mass, signed):  # type: ignore[no-untyped-def]
     """Fill the tables of one feature, whose bins are in ``row``."""
     n_samples, n_classes = weights.shape
@@ -43,7 +45,7 @@ def _fill_tables(row, weights, target, mass, signed):  # type: ignore[no-untyped
             signed[c * size + b] = so_far_signed
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True, error_model="numpy")
+@njit(**ENTRY, cache=True, nogil=True, error_model="numpy")
 def histograms(codes, features, starts, weights, target, mass, signed, begin, stop):  # type: ignore[no-untyped-def]
     """Fill the tables ``mass`` and ``signed`` with the sums of ``w`` and of ``w z``.
 
@@ -58,9 +60,7 @@ def histograms(codes, features, starts, weights, target, mass, signed, begin, st
         _fill_tables(codes[features[j]], weights, target, mass[part], signed[part])
 
 
-@njit(
-    cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, inline="always", error_model="numpy"
-)
+@njit(**INNER, cache=True, inline="always", error_model="numpy")
 def _compute_gain(low_mass, low_signed, mass, signed):  # type: ignore[no-untyped-def]
     """Return the sum of ``(sum w z)^2 / sum w`` over both sides of a threshold.
 
@@ -77,9 +77,8 @@ def _compute_gain(low_mass, low_signed, mass, signed):  # type: ignore[no-untype
 
 # Without NaN and signed zeros a maximum can be taken over several cuts at once.
 @njit(
+    **INNER,
     cache=True,
-    no_cfunc_wrapper=True,
-    no_cpython_wrapper=True,
     error_model="numpy",
     fastmath={"nnan", "nsz"},
 )
@@ -92,7 +91,7 @@ def _find_best_gain(mass, signed, low_mass, low_signed, all_mass, all_signed):  
     return best
 
 
-@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, error_model="numpy")
+@njit(**INNER, cache=True, error_model="numpy")
 def _find_best_cut(low_mass, low_signed, all_mass, all_signed):  # type: ignore[no-untyped-def]
     """Return the threshold of one feature at which a subset gains most."""
     # Two passes, as in ``_choose``. No rows are above the last bin.
@@ -105,7 +104,7 @@ def _find_best_cut(low_mass, low_signed, all_mass, all_signed):  # type: ignore[
     return 0
 
 
-@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, error_model="numpy")
+@njit(**INNER, cache=True, error_model="numpy")
 def _choose(best, waiting, constant, outside):  # type: ignore[no-untyped-def]
     """Return the class and the feature with the largest gain, other classes included, and it."""
     # Two passes: the largest gain, then the first one that is as good up to rounding.
@@ -122,7 +121,7 @@ def _choose(best, waiting, constant, outside):  # type: ignore[no-untyped-def]
     return -1, -1, top  # not reached while a class is waiting
 
 
-@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, error_model="numpy")
+@njit(**INNER, cache=True, error_model="numpy")
 def _scan_feature(  # type: ignore[no-untyped-def]
     mass, signed, low_mass, low_signed, joined, waiting, all_mass, all_signed, bound, needed, best
 ):
@@ -142,7 +141,7 @@ def _scan_feature(  # type: ignore[no-untyped-def]
             best[c] = bound[c]
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True, error_model="numpy")
+@njit(**ENTRY, cache=True, nogil=True, error_model="numpy")
 def scan(  # type: ignore[no-untyped-def]
     tables, starts, low, sums, joined, waiting, bound, needed, best, begin, stop
 ):
@@ -174,7 +173,7 @@ def scan(  # type: ignore[no-untyped-def]
         )
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True, error_model="numpy")
+@njit(**ENTRY, cache=True, nogil=True, error_model="numpy")
 def join(  # type: ignore[no-untyped-def]
     tables, starts, low, sums, waiting, bound, needed, best, alone, constant, totals
 ):

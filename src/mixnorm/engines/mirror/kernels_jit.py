@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mixnorm._compile import ENTRY, INNER
 
-@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
+
+@njit(**ENTRY, cache=True, error_model="numpy")
 def link(
     squares: np.ndarray, offsets: np.ndarray, q: float, scale: float, rounds: float, out: np.ndarray
 ) -> None:
@@ -37,9 +39,8 @@ def link(
 
 
 @njit(
+    **INNER,
     cache=True,
-    no_cfunc_wrapper=True,
-    no_cpython_wrapper=True,
     error_model="numpy",
     fastmath={"contract"},
 )
@@ -53,7 +54,7 @@ def add_pair(up: np.ndarray, down: np.ndarray, row: np.ndarray, factor: float) -
         down[j] -= step
 
 
-@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
+@njit(**ENTRY, cache=True, error_model="numpy")
 def one_pass(
     matrices: list[np.ndarray],
     sums: np.ndarray,

@@ -16,15 +16,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# Nobody calls these functions from C, and those that Python never calls need no wrapper for it
-# either. Wrappers take a fifth of the compile time.
-entry = njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)
-inner = njit(cache=True, error_model="numpy", no_cfunc_wrapper=True, no_cpython_wrapper=True)
+from mixnorm._compile import ENTRY, INNER
+
+entry = njit(**ENTRY, cache=True, error_model="numpy")
+inner = njit(**INNER, cache=True, error_model="numpy")
 # May use fused multiplications and additions.
-fused = njit(
-    cache=True, error_model="numpy", no_cfunc_wrapper=True, no_cpython_wrapper=True,
-    fastmath={"contract"},
-)  # fmt: skip
+fused = njit(**INNER, cache=True, error_model="numpy", fastmath={"contract"})
 
 
 @inner
@@ -244,10 +241,7 @@ def ascend(K, F, A, labels, caps, squared, goal, passes, selective, seed, at_onc
     return updates, seed
 
 
-@njit(
-    cache=True, error_model="numpy", no_cfunc_wrapper=True, no_cpython_wrapper=True,
-    fastmath={"contract", "reassoc", "nsz"},
-)  # fmt: skip
+@njit(**INNER, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def dot(left, right):  # type: ignore[no-untyped-def]
     """Return the inner product of two vectors.
 
@@ -350,7 +344,7 @@ def find_directions(A, labels, caps, squared, sigma, rows, basis):  # type: igno
             place += 1
 
 
-@njit(cache=True, error_model="numpy", no_cfunc_wrapper=True, fastmath={"contract"})
+@njit(**ENTRY, cache=True, error_model="numpy", fastmath={"contract"})
 def build_newton_system(K, rows, basis, sigma, out):  # type: ignore[no-untyped-def]
     """Write the lower half of ``I + sigma B'KB`` into ``out``, where ``B`` has the vectors."""
     n_classes = basis.shape[1]

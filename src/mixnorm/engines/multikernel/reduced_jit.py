@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mixnorm._compile import ENTRY, INNER
 from mixnorm.engines.multikernel.penalty import LEAST_SIZE
 
 # Most sweeps over all pairs: of at most seven entries, they need far fewer unless rounding stirs.
@@ -19,7 +20,7 @@ _MOST_SWEEPS = 200
 _LEAST_RELATIVE_RISE, _LEAST_CHANGE = 1e-10, 1e-8
 
 
-@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, error_model="numpy")
+@njit(**INNER, cache=True, error_model="numpy")
 def combine(H, linear, t, bounded):  # type: ignore[no-untyped-def]
     """Maximise ``linear . t - t'Ht / 2`` over ``t >= 0``, with a sum of at most one if bounded.
 
@@ -60,7 +61,7 @@ def combine(H, linear, t, bounded):  # type: ignore[no-untyped-def]
             break
 
 
-@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
+@njit(**ENTRY, cache=True, error_model="numpy")
 def compute_energies(G, t, out):  # type: ignore[no-untyped-def]
     """Write ``t'G_m t`` for every kernel into ``out``."""
     for m in range(G.shape[0]):
@@ -71,7 +72,7 @@ def compute_energies(G, t, out):  # type: ignore[no-untyped-def]
         out[m] = max(total, 0.0)  # rounding may leave a form slightly negative
 
 
-@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, error_model="numpy")
+@njit(**INNER, cache=True, error_model="numpy")
 def compute_touching_weights(sizes, s, scales, offsets, out):  # type: ignore[no-untyped-def]
     """Write ``KernelPenalty.weights`` into ``out`` (:eq:`touching-weights`)."""
     # Powers of ratios to the largest: those of the sizes themselves could overflow.
@@ -86,7 +87,7 @@ def compute_touching_weights(sizes, s, scales, offsets, out):  # type: ignore[no
         out[m] = inside / (slope * scales[m])
 
 
-@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
+@njit(**ENTRY, cache=True, error_model="numpy")
 def alternate(G, E, linear, s, scales, offsets, bounded, weights, t, rounds):  # type: ignore[no-untyped-def]
     """Improve the weights of kernels and the combination ``t`` in turn, in place."""
     found, sizes, new = np.empty_like(weights), np.empty_like(weights), np.empty_like(weights)

@@ -12,11 +12,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mixnorm._compile import ENTRY, INNER
+
 
 @njit(
+    **INNER,
     cache=True,
-    no_cfunc_wrapper=True,
-    no_cpython_wrapper=True,
     nogil=True,
     fastmath={"contract", "nsz", "arcp", "reassoc"},
 )
@@ -54,7 +55,7 @@ def shrink(row, amount, kind):  # type: ignore[no-untyped-def]
                 row[r] = -cut
 
 
-@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, nogil=True)
+@njit(**INNER, cache=True, nogil=True)
 def level(row, amount):  # type: ignore[no-untyped-def]
     """Return the cut ``c`` with ``sum(max(|row| - c, 0)) = amount`` (:eq:`common-cut`).
 
@@ -90,9 +91,8 @@ def level(row, amount):  # type: ignore[no-untyped-def]
 
 
 @njit(
+    **INNER,
     cache=True,
-    no_cfunc_wrapper=True,
-    no_cpython_wrapper=True,
     nogil=True,
     fastmath={"contract", "nsz", "arcp", "reassoc"},
 )
@@ -115,9 +115,7 @@ def minimise_row(own, slope, steep, alpha, kind, move):  # type: ignore[no-untyp
     return change > 0.0
 
 
-@njit(
-    cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"}
-)
+@njit(**ENTRY, cache=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"})
 def shared_epochs(gram, weights, gradient, steps, alpha, kind, epochs):  # type: ignore[no-untyped-def]
     """Go over all rows ``epochs`` times; ``gradient`` is kept up to date with ``weights``.
 
@@ -138,9 +136,7 @@ def shared_epochs(gram, weights, gradient, steps, alpha, kind, epochs):  # type:
                         line[r] += factor * move[r]
 
 
-@njit(
-    cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"}
-)
+@njit(**ENTRY, cache=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"})
 def separate_epochs(gram, weights, gradient, steps, alpha, kind, epochs):  # type: ignore[no-untyped-def]
     """Do the same if each output has its own Hessian, ``gram`` of shape (row, row, output).
 
@@ -161,9 +157,7 @@ def separate_epochs(gram, weights, gradient, steps, alpha, kind, epochs):  # typ
                         line[r] += factors[r] * move[r]
 
 
-@njit(
-    cache=True, no_cfunc_wrapper=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"}
-)
+@njit(**ENTRY, cache=True, nogil=True, fastmath={"contract", "nsz", "arcp", "reassoc"})
 def residual_epochs(columns, weights, residual, steps, alpha, kind, epochs):  # type: ignore[no-untyped-def]
     """Do the same for least squares from the columns, ``(row, sample)``, without their products.
 

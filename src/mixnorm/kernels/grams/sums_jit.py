@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mixnorm._compile import ENTRY
+
 
 # Of fastmath only "contract" is allowed, a fused multiply and add. Every entry keeps the order of
 # its sum, so that a sum of kernels does not depend on how rows are cut into blocks.
-@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", fastmath={"contract"})
+@njit(**ENTRY, cache=True, error_model="numpy", fastmath={"contract"})
 def add_block(total: np.ndarray, matrix: np.ndarray, weight: float) -> None:
     """Add a matrix times a weight, in the dtype of the sum."""
     # A factor of float64 would turn every product with a float32 matrix into float64.
@@ -18,7 +20,7 @@ def add_block(total: np.ndarray, matrix: np.ndarray, weight: float) -> None:
             total[i, j] += factor * matrix[i, j]
 
 
-@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", fastmath={"contract"})
+@njit(**ENTRY, cache=True, error_model="numpy", fastmath={"contract"})
 def add_columns(total: np.ndarray, matrix: np.ndarray, columns: np.ndarray, weight: float) -> None:
     """Add some columns of a matrix times a weight, in the dtype of the sum."""
     factor = total.dtype.type(weight)
@@ -27,7 +29,7 @@ def add_columns(total: np.ndarray, matrix: np.ndarray, columns: np.ndarray, weig
             total[i, j] += factor * matrix[i, columns[j]]
 
 
-@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
+@njit(**ENTRY, cache=True, error_model="numpy")
 def mirror(total: np.ndarray, begin: int, stop: int) -> None:
     """Copy what is below the diagonal in some rows to above it, tile by tile."""
     # Writing along a column touches a new cache line for every entry. Within a tile the lines are
@@ -41,7 +43,7 @@ def mirror(total: np.ndarray, begin: int, stop: int) -> None:
                     total[j, i] = total[i, j]
 
 
-@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
+@njit(**ENTRY, cache=True, error_model="numpy")
 def take_half(
     matrix: np.ndarray, index: np.ndarray, out: np.ndarray, begin: int, stop: int
 ) -> None:
@@ -58,9 +60,7 @@ def take_half(
 
 # Here the sum may be reordered: without "reassoc" it is one chain of additions, which no processor
 # can do several at a time.
-@njit(
-    cache=True, no_cfunc_wrapper=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"}
-)
+@njit(**ENTRY, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def energy_of_rows(matrix: np.ndarray, rows: np.ndarray, products: np.ndarray) -> float:
     """Return the sum of ``matrix[i, j] * products[i, j]`` over some rows, and by symmetry columns.
 

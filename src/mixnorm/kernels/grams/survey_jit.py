@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mixnorm._compile import ENTRY, INNER
+
 # Rows of a tile, which stays with its mirror image in the first-level cache.
 TILE = 64
 
 
-@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+@njit(**ENTRY, cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
 def survey(K, roots, begin, stop):  # type: ignore[no-untyped-def]
     """Look once at every entry of some tiles of a square matrix.
 
@@ -44,7 +46,7 @@ def survey(K, roots, begin, stop):  # type: ignore[no-untyped-def]
     return largest.max(), uneven.max(), excess.max(), nothing.sum()
 
 
-@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, error_model="numpy", nogil=True)
+@njit(**INNER, cache=True, error_model="numpy", nogil=True)
 def _mirror(tile, mirrored):  # type: ignore[no-untyped-def]
     """Write the transpose of a tile into ``mirrored``.
 

@@ -10,10 +10,11 @@ import math
 
 from numba import njit
 
+from mixnorm._compile import ENTRY, INNER
 from mixnorm.losses.codes import LOGISTIC, MARGIN_BOX, PERCEPTRON, SOFTMAX
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True)
+@njit(**ENTRY, cache=True, nogil=True)
 def best_class(scores):  # type: ignore[no-untyped-def]
     """Return the class with the largest score, the first of several."""
     best = 0
@@ -23,7 +24,7 @@ def best_class(scores):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True)
+@njit(**ENTRY, cache=True, nogil=True)
 def label_loss(code, constants, scores, label, residual):  # type: ignore[no-untyped-def]
     """Return the loss of a joint loss; write its derivative into ``residual``."""
     n_outputs = scores.shape[0]
@@ -61,7 +62,7 @@ def label_loss(code, constants, scores, label, residual):  # type: ignore[no-unt
     return offence
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True)
+@njit(**ENTRY, cache=True, nogil=True)
 def number_loss(code, constants, score, target):  # type: ignore[no-untyped-def]
     """Return a scalar loss of one score, and its derivative."""
     if code == LOGISTIC:
@@ -77,7 +78,7 @@ def number_loss(code, constants, score, target):  # type: ignore[no-untyped-def]
     return box_loss(constants, score - target)
 
 
-@njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, nogil=True)
+@njit(**INNER, cache=True, nogil=True)
 def box_loss(constants, distance):  # type: ignore[no-untyped-def]
     """Return the loss of a :class:`~mixnorm.losses.box.Box` at a distance, and its derivative."""
     curvature, kink, low, high = constants[0], constants[1], constants[2], constants[3]

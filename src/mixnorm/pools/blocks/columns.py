@@ -12,7 +12,7 @@ from mixnorm._array import is_sparse, to_dense
 from mixnorm.data import ALL_COLUMNS, as_matrix
 from mixnorm.pools.base import Curvature, Excluded, Inputs, Offers, best_places
 from mixnorm.pools.blocks.base import BlockData, BlockPool, ResidualSums
-from mixnorm.pools.blocks.screen import Gradients, ColumnScreen
+from mixnorm.pools.blocks.screen import ColumnScreen, Gradients
 from mixnorm.pools.columns import PreparedColumns
 
 # Rows of these columns are kept, in memory or files; where more are wanted, all are read instead.

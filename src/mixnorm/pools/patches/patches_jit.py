@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mixnorm._compile import ENTRY, INNER
+
 #: Images that are processed side by side; loops over 32 or fewer are not vectorised.
 LANES = 64
 
@@ -22,7 +24,7 @@ _IMAGES_IN_CACHE = 1024
 _PATCH_MATH = {"nnan", "nsz", "contract", "reassoc"}
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True, fastmath=_PATCH_MATH)
+@njit(**ENTRY, cache=True, nogil=True, fastmath=_PATCH_MATH)
 def respond(images, width, templates, size, down, across, steps, out, begin, stop):  # type: ignore[no-untyped-def]
     """Write the responses of all templates under all masks into ``out``, an atom per row.
 
@@ -78,7 +80,7 @@ def respond(images, width, templates, size, down, across, steps, out, begin, sto
                     out[atom, first + i] = min(value / steps[atom] + 0.5, 255.0) if coded else value
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True, fastmath=_PATCH_MATH)
+@njit(**ENTRY, cache=True, nogil=True, fastmath=_PATCH_MATH)
 def respond_few(images, width, templates, starts, sizes, windows, down, across, out, begin, stop):  # type: ignore[no-untyped-def]
     """Write the responses of chosen atoms into ``out``, an image per row.
 
@@ -109,7 +111,7 @@ def respond_few(images, width, templates, starts, sizes, windows, down, across, 
                 out[first + i, atom] = best[i]
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True, fastmath=_PATCH_MATH)
+@njit(**ENTRY, cache=True, nogil=True, fastmath=_PATCH_MATH)
 def locate(images, width, taps, size, window, down, across, best, places, begin, stop):  # type: ignore[no-untyped-def]
     """Write the first pixel of the patch to which an atom responds most, for each image.
 
@@ -199,7 +201,7 @@ def _convolve(block, corner, width, taps, size, response):  # type: ignore[no-un
                 response[lane] += a * one[lane]
 
 
-@njit(cache=True, no_cfunc_wrapper=True, nogil=True, fastmath=_PATCH_MATH)
+@njit(**ENTRY, cache=True, nogil=True, fastmath=_PATCH_MATH)
 def coded_gradient(codes, residual, gradient, begin, stop):  # type: ignore[no-untyped-def]
     """Write the products of rows of bytes with the rows of ``residual`` into ``gradient``.
 
@@ -225,7 +227,7 @@ def coded_gradient(codes, residual, gradient, begin, stop):  # type: ignore[no-u
                     gradient[atom, k] += _multiply(values, residual[k, start:end_of_images])
 
 
-@njit(no_cfunc_wrapper=True, no_cpython_wrapper=True, nogil=True, fastmath=_PATCH_MATH)
+@njit(**INNER, nogil=True, fastmath=_PATCH_MATH)
 def _multiply(values, others):  # type: ignore[no-untyped-def]
     total = values.dtype.type(0.0)
     for i in range(len(values)):
