@@ -240,7 +240,7 @@ def test_a_bad_row_is_named_and_those_before_it_count():
     ("y", "weight", "message"),
     [
         (np.where(np.arange(N) == 77, np.nan, 1.0), None, "The target is nan in row 77"),
-        (LABELS, np.where(np.arange(N) == 77, -1.0, 1.0), "77 is -1.0"),
+        (LABELS, np.where(np.arange(N) == 77, -1.0, 1.0), "row 77"),
         (LABELS, np.zeros(N), "sample_weight is zero for every row"),
         (np.stack([LABELS, LABELS], axis=1), None, "2 target columns"),
         (None, None, "requires targets, and the table has none"),
