@@ -132,6 +132,11 @@ class ResidualSums(Protocol):
         ...
 
 
+#: Rows of atoms that are kept for each block, beside those in use: pools of many atoms compare
+#: others in each round.
+ROWS_KEPT = 128
+
+
 class BlockPool(PreparedPool):
     """Base of pools bound to a table of blocks.
 

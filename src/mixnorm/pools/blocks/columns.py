@@ -61,12 +61,16 @@ _BEST_COMPARED = 8
 
 @dataclass(frozen=True, eq=False)
 class StandardRows:
-    """The recipe of columns less their means, in their scales."""
+    """The recipe of columns less their means, in their scales.
+
+    No row that counts is farther than ``limit`` from the mean.
+    """
 
     token: str
     features: tuple[int, ...]
     centre: np.ndarray
     scale: np.ndarray
+    limit: np.ndarray
     dtype: np.dtype[Any]
 
     @property
@@ -85,6 +89,8 @@ class StandardRows:
         rows = np.asarray(to_dense(X)).T.astype(np.float64)
         # In double precision: the mean may be large beside the spread.
         rows -= self.centre[at, None]
+        # Rows that do not count may hold anything, and must not overflow.
+        np.clip(rows, -self.limit[at, None], self.limit[at, None], out=rows)
         rows /= self.scale[at, None]
         return rows.astype(self.dtype, order="C")
 
@@ -142,7 +148,10 @@ class BlockColumns(BlockPool, PreparedColumns):
         features = [feature for atom in atoms for feature in self._get_features(atom)]  # type: ignore[arg-type]
         scale = np.asarray(self._scales[features], dtype=np.float64)
         centre = self._means(features) * scale
-        return StandardRows(self.data.token, tuple(features), centre, scale, self.data.dtype)
+        with np.errstate(over="ignore"):  # twice the farthest: no row that counts is changed
+            limit = 4.0 * self._statistics.half_farthest[features]
+        name, dtype = self.data.token, self.data.dtype
+        return StandardRows(name, tuple(features), centre, scale, limit, dtype)
 
     def _means(self, features: list[int]) -> np.ndarray:
         """Return the means of scaled columns, or zeros without an intercept."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,13 @@ from mixnorm._array import is_sparse, to_dense
 from mixnorm._chunks import blocks as split
 from mixnorm.data import Block
 from mixnorm.pools.base import Excluded, Inputs
-from mixnorm.pools.blocks.base import BlockData, BlockPool, ResidualSums, RowShares
+from mixnorm.pools.blocks.base import (
+    ROWS_KEPT,
+    BlockData,
+    BlockPool,
+    ResidualSums,
+    RowShares,
+)
 from mixnorm.pools.blocks.quantiles import JoinSketches, Sketch, SketchColumns, count_parts
 from mixnorm.pools.stumps import (
     ROWS_FOR_QUANTILES,
@@ -176,6 +182,8 @@ class IndicatorRows:
     means: np.ndarray
     dtype: np.dtype[Any]
 
+    most_kept: ClassVar[int] = ROWS_KEPT
+
     @property
     def keys(self) -> list[Hashable]:
         """The fit and the stump of each row."""
@@ -255,8 +263,8 @@ class BlockStumps(BlockPool, PreparedStumps):
                 bins[modes[place]] = total - bins.sum(axis=0)
                 at = slice(self._starts[j], self._starts[j + 1])
                 gradient = np.cumsum(bins, axis=0)[:-1]
-                # The residual does not quite sum to zero.
-                gradient -= self._below_share[at, None] * sums.total[None, :]
+                if self._centred:  # the residual does not quite sum to zero
+                    gradient -= self._below_share[at, None] * sums.total[None, :]
                 if rule == "l1":
                     scores[at] = np.abs(gradient).sum(axis=1)
                 else:
