@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from mixnorm.data import ColumnStatistics, as_matrix
 from mixnorm.pools import RowSample
-from mixnorm.pools.blocks.screen import Gradients, Screen
+from mixnorm.pools.blocks.screen import Gradients, ColumnScreen
 
 N, SHARE = 3000, 1 / 3000
 
@@ -42,7 +42,7 @@ def make_screen(X, rows, centred, kind):
     usable = known.high > known.low
     divisors = np.where(usable, known.deviation, np.inf)
     sample = RowSample(rows, kind(X[rows]), np.full(len(rows), 1 / len(rows)))
-    return Screen(sample, known, divisors, centred, N), known, divisors
+    return ColumnScreen(sample, known, divisors, centred, N), known, divisors
 
 
 @pytest.mark.parametrize("centred", [True, False])

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from mixnorm import GreedyOptions, ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.data import from_arrays
 from mixnorm.pools import Stumps
-from mixnorm.pools.blocks.quantiles import Sketch
+from mixnorm.pools.blocks.quantiles import QuantileSketch
 
 EXACT = GreedyOptions(tol=1e-10)
 
@@ -186,7 +186,7 @@ def test_sketches_of_random_parts_keep_their_error():
 
 def exact_sketch(values, weights):
     found, places = np.unique(values, return_inverse=True)
-    return Sketch(found, np.bincount(places, weights=weights))
+    return QuantileSketch(found, np.bincount(places, weights=weights))
 
 
 # --- compiled loops and their plain twins

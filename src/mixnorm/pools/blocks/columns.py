@@ -11,14 +11,12 @@ import numpy as np
 from mixnorm._array import is_sparse, to_dense
 from mixnorm.data import ALL_COLUMNS, as_matrix
 from mixnorm.pools.base import Curvature, Excluded, Inputs, Offers, best_places
-from mixnorm.pools.blocks.base import BlockData, BlockPool, ResidualSums
+from mixnorm.pools.blocks.base import LARGEST_SHARE_OF_ROW, BlockData, BlockPool, ResidualSums
 from mixnorm.pools.blocks.screen import ColumnScreen, Gradients
 from mixnorm.pools.columns import PreparedColumns
 
 # Rows of these columns are kept, in memory or files; where more are wanted, all are read instead.
 _LEAST_COLUMNS_KEPT, _SHARE_OF_COLUMNS_KEPT = 64, 0.5
-# A row with a larger share of a column's squares than this share of the sample counts as a spike.
-_LARGEST_SHARE_OF_ROW = 1.0 / 16.0
 
 
 class Ranking:
@@ -176,7 +174,7 @@ class BlockColumns(BlockPool, PreparedColumns):
     def is_spiky(self, atom: Any) -> bool:
         """Tell whether some row may have much of an atom's curvature, which a sample can miss."""
         most = float(np.max(self._spikes[self._get_features(atom)]))
-        return not most < _LARGEST_SHARE_OF_ROW * len(self.data.sample.rows)
+        return not most < LARGEST_SHARE_OF_ROW * len(self.data.sample.rows)
 
     # --- ranking
 

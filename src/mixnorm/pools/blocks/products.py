@@ -12,6 +12,7 @@ from mixnorm._array import is_sparse, to_dense
 from mixnorm._chunks import blocks as split
 from mixnorm.data import ALL_COLUMNS, Block, SparseMatrix, add, as_matrix
 from mixnorm.pools.blocks.base import (
+    LARGEST_SHARE_OF_ROW,
     ROWS_KEPT,
     BlockData,
     BlockPool,
@@ -40,8 +41,6 @@ from mixnorm.pools.products import (
 
 # Sums over all pairs of features, such as gradients or moments, that are in memory at a time.
 _SUMS_AT_ONCE = 16
-# A row with a larger share of a column's squares than this share of the sample counts as a spike.
-_LARGEST_SHARE_OF_ROW = 1.0 / 16.0
 
 
 def bind_products(pool: Products, data: BlockData, unit: str, fit_intercept: bool) -> BlockProducts:
@@ -299,4 +298,4 @@ class BlockProducts(BlockPool, ScoredProducts):
             spread.high[place] - spread.mean[place], spread.mean[place] - spread.low[place]
         )
         rows = len(self.data.sample.rows)
-        return not farthest**2 < _LARGEST_SHARE_OF_ROW * rows * spread.deviation[place] ** 2
+        return not farthest**2 < LARGEST_SHARE_OF_ROW * rows * spread.deviation[place] ** 2

@@ -13,13 +13,14 @@ from mixnorm._chunks import blocks as split
 from mixnorm.data import Block
 from mixnorm.pools.base import Excluded, Inputs
 from mixnorm.pools.blocks.base import (
+    LARGEST_SHARE_OF_ROW,
     ROWS_KEPT,
     BlockData,
     BlockPool,
     ResidualSums,
     RowShares,
 )
-from mixnorm.pools.blocks.quantiles import JoinSketches, Sketch, SketchColumns, count_parts
+from mixnorm.pools.blocks.quantiles import JoinSketches, QuantileSketch, SketchColumns, count_parts
 from mixnorm.pools.stumps import (
     ROWS_FOR_QUANTILES,
     Atom,
@@ -33,8 +34,6 @@ from mixnorm.pools.stumps import (
 _SHARE_FOR_SKETCHES, _SKETCHES_AT_ONCE = 0.25, 16
 # Bytes of the codes of a block that are made in one pass.
 _BYTES_OF_CODES = 1 << 26
-# A row with a larger share of a column's squares than this share of the sample counts as a spike.
-_LARGEST_SHARE_OF_ROW = 1.0 / 16.0
 
 
 def bind_stumps(data: BlockData, max_bins: int | None, fit_intercept: bool) -> BlockStumps:
@@ -52,7 +51,7 @@ def _find_edges(data: BlockData, max_bins: int | None) -> list[np.ndarray]:
     table, parts = data.table, count_parts(max_bins)
     width = 1 if parts is None else _SKETCHES_AT_ONCE * 2 * parts * 16
     step = max(1, int(_SHARE_FOR_SKETCHES * table.memory) // width)
-    sketches, n_used = list[Sketch](), 0
+    sketches, n_used = list[QuantileSketch](), 0
     for part in split(table.shape[1], step):
         whole = part.stop - part.start == table.shape[1]
         n_used, found = table.sum(
@@ -66,7 +65,7 @@ def _find_edges(data: BlockData, max_bins: int | None) -> list[np.ndarray]:
     return [_find_thresholds(sketch, most, table.dtype) for sketch in sketches]
 
 
-def _find_thresholds(sketch: Sketch, most: int | None, dtype: np.dtype[Any]) -> np.ndarray:
+def _find_thresholds(sketch: QuantileSketch, most: int | None, dtype: np.dtype[Any]) -> np.ndarray:
     """Return the thresholds of a column; those of data in memory where no value is missing."""
     values = sketch.values
     if most is None or len(values) - 1 <= most:
@@ -292,4 +291,4 @@ class BlockStumps(BlockPool, PreparedStumps):
         share = float(self._below_share[self._place(*atom)])
         rare = min(share, 1.0 - share) if self._centred else share
         # A row of the rarer side has this share of the squares, times its weight.
-        return not (1.0 - rare) < _LARGEST_SHARE_OF_ROW * len(self.data.sample.rows) * rare
+        return not (1.0 - rare) < LARGEST_SHARE_OF_ROW * len(self.data.sample.rows) * rare
