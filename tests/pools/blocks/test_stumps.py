@@ -10,6 +10,7 @@ from mixnorm import GreedyOptions, ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.data import from_arrays
 from mixnorm.pools import Stumps
 from mixnorm.pools.blocks.quantiles import QuantileSketch
+from mixnorm.pools.blocks.stumps import IndicatorRows
 
 EXACT = GreedyOptions(tol=1e-10)
 
@@ -89,6 +90,17 @@ def test_workers_and_memory_change_no_bit(labelled, tmp_path):
         assert one.path_["feature"].tolist() == found[0].path_["feature"].tolist()
         assert np.array_equal(one.coef_, found[0].coef_)
         assert np.array_equal(one.intercept_, found[0].intercept_)
+
+
+@pytest.mark.parametrize("memory", ["1 GiB", 3000])
+def test_rows_that_are_dropped_are_made_again(memory, labelled, monkeypatch):
+    X, y, weight = labelled
+    fits = []
+    for most in (128, 1):
+        monkeypatch.setattr(IndicatorRows, "most_kept", most)
+        table = from_arrays(X, y, weight, block_rows=200, memory=memory)
+        fits.append(ShareBoostClassifier(8, pool=Stumps()).fit(table))
+    assert np.array_equal(fits[0].coef_, fits[1].coef_)
 
 
 def test_a_path_is_continued(labelled):

@@ -49,8 +49,11 @@ def bind_stumps(data: BlockData, max_bins: int | None, fit_intercept: bool) -> B
 def _find_edges(data: BlockData, max_bins: int | None) -> list[np.ndarray]:
     """Return the thresholds of each column."""
     table, parts = data.table, count_parts(max_bins)
-    width = 1 if parts is None else _SKETCHES_AT_ONCE * 2 * parts * 16
-    step = max(1, int(_SHARE_FOR_SKETCHES * table.memory) // width)
+    points, X = table.shape[0], data.sample.X
+    if is_sparse(X):
+        points = int(points * X.nnz / max(1, X.shape[0] * X.shape[1])) + 1
+    points = max(1, points if parts is None else min(points, 2 * parts))
+    step = max(1, int(_SHARE_FOR_SKETCHES * table.memory) // (_SKETCHES_AT_ONCE * 16 * points))
     sketches, n_used = list[QuantileSketch](), 0
     for part in split(table.shape[1], step):
         whole = part.stop - part.start == table.shape[1]
