@@ -15,6 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mixnorm.data.blocks.sources import ColumnChoice
+
 # Rows that a block's array has room for at first, and the factor by which it grows.
 _FIRST_ROOM, _GROWTH = 8, 2
 
@@ -22,7 +24,9 @@ _FIRST_ROOM, _GROWTH = 8, 2
 class RowRecipe(Protocol):
     """Rows made of the columns of a block, such as chosen columns in standard units.
 
-    They are kept from one sum to the next, under their keys.
+    They are kept from one sum to the next, under their keys. A recipe of very many rows, of which
+    few matter for long, has an attribute ``most_kept``: with more rows than that, those that a sum
+    does not ask for are dropped.
     """
 
     @property
@@ -146,6 +150,24 @@ class _KeptBlock:
                 self._named[name] = make()
             return self._named[name]
 
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return len(self._rows)
+
+    def drop_others(self, keys: Sequence[Hashable]) -> None:
+        """Drop all rows but those of some keys; they are made again when they are asked for."""
+        with self.lock:
+            left = [key for key in keys if key in self._rows]
+            places = [self._rows[key] for key in left]
+            if self._room is not None:
+                self._room[: len(left)] = self._room[places]
+            elif self._path is not None:
+                rows = self.read(left, Workspace())
+                with self._path.open("wb") as file:
+                    rows.tofile(file)
+            self._rows = {key: place for place, key in enumerate(left)}
+
     def append(self, keys: Sequence[Hashable], rows: np.ndarray) -> None:
         """Keep further rows, one per key; those that are kept already are left out."""
         with self.lock:
@@ -233,6 +255,53 @@ class Workspace:
         if len(self._bytes) < needed:
             self._bytes = np.empty(needed, dtype=np.uint8)
         return self._bytes[:needed].view(dtype).reshape(height, width)
+
+
+class KeptRows:
+    """The rows of a recipe for the blocks of a task: kept ones, and others made of columns."""
+
+    def __init__(
+        self, recipe: RowRecipe | None, kept: Kept, kind: str, numbers: Sequence[int]
+    ) -> None:
+        self._recipe, self._kept, self._kind = recipe, kept, kind
+        self._keys = [] if recipe is None else list(recipe.keys)
+        lacking = set[Hashable]()
+        if self._keys:
+            for number in numbers:
+                lacking.update(kept.block(number, kind).missing(self._keys))
+        self._missing = [key for key in self._keys if key in lacking]
+        self._workspace = Workspace()
+        #: Where the columns that missing rows are made of are among those that are read.
+        self._places: Any = None
+
+    def add_columns(self, columns: ColumnChoice) -> ColumnChoice:
+        """Return the columns to read, with those of the missing rows."""
+        if not self._missing or self._recipe is None:
+            return columns
+        extra = np.asarray(self._recipe.columns(self._missing), dtype=np.intp)
+        start = 0 if columns is None or isinstance(columns, slice) else len(columns)
+        within = isinstance(columns, slice)
+        self._places = extra if within else slice(start, start + len(extra))
+        return join_columns(columns, extra)
+
+    def take(self, number: int, X: Any) -> np.ndarray | None:
+        """Return the rows of a block, made of the columns that were read where not kept."""
+        if self._recipe is None or not self._keys:
+            return None
+        here = self._kept.block(number, self._kind)
+        if self._missing:
+            part, most = X[:, self._places], getattr(self._recipe, "most_kept", None)
+            if most is not None and here.size + len(self._missing) > most:
+                here.drop_others(self._keys)
+            here.append(self._missing, self._recipe.make(part, self._missing))
+        return here.read(self._keys, self._workspace)
+
+
+def join_columns(columns: ColumnChoice, extra: np.ndarray) -> ColumnChoice:
+    """Return columns followed by others; all columns have the others already."""
+    if columns is None or isinstance(columns, slice):
+        return extra if columns is None else columns
+    return np.concatenate([columns, extra])
 
 
 _ALL: dict[str, Kept] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import secrets
 import weakref
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,7 +16,13 @@ from mixnorm._chunks import blocks as split_rows
 from mixnorm._memory import as_bytes
 from mixnorm._numbers import check_count
 from mixnorm.data.blocks.executors import Executor, as_executor
-from mixnorm.data.blocks.kept import Kept, RowRecipe, TargetRecipe, Workspace, find_kept
+from mixnorm.data.blocks.kept import (
+    KeptRows,
+    RowRecipe,
+    TargetRecipe,
+    find_kept,
+    join_columns,
+)
 from mixnorm.data.blocks.order import PickRows, draw_rows, read_ahead
 from mixnorm.data.blocks.sources import ALL_COLUMNS, ColumnChoice, Meter, Request, Source
 from mixnorm.data.blocks.sums import Combine, Subtree, TreeSum, add, join_rows
@@ -97,7 +103,7 @@ class _Task:
         for recipe in (self.recipe, self.codes):
             if recipe is not None and len(recipe.keys):
                 made = np.asarray(recipe.columns(recipe.keys), dtype=np.intp)
-                columns = _join_columns(columns, made)
+                columns = join_columns(columns, made)
         return Request(columns, bool(self.target), self.source.has_weight)
 
 
@@ -114,7 +120,7 @@ def run_task(task: _Task) -> _PartialSum:
     kept = find_kept(task.token, task.limit, task.folder)
     numbers = range(task.first, task.first + len(task.blocks))
     made, codes = (
-        _KeptRows(recipe, kept, kind, numbers)
+        KeptRows(recipe, kept, kind, numbers)
         for recipe, kind in ((task.recipe, "rows"), (task.codes, "codes"))
     )
     # A single recipe decides what is kept of the targets; without one they are as they come.
@@ -160,51 +166,6 @@ class _AsList:
 
 def _make_target(recipe: TargetRecipe, y: Any) -> np.ndarray:
     return recipe.make(y)
-
-
-class _KeptRows:
-    """The rows of a recipe for the blocks of a task: kept ones, and others made of columns."""
-
-    def __init__(
-        self, recipe: RowRecipe | None, kept: Kept, kind: str, numbers: Sequence[int]
-    ) -> None:
-        self._recipe, self._kept, self._kind = recipe, kept, kind
-        self._keys = [] if recipe is None else list(recipe.keys)
-        lacking = set[Hashable]()
-        if self._keys:
-            for number in numbers:
-                lacking.update(kept.block(number, kind).missing(self._keys))
-        self._missing = [key for key in self._keys if key in lacking]
-        self._workspace = Workspace()
-        #: Where the columns that missing rows are made of are among those that are read.
-        self._places: Any = None
-
-    def add_columns(self, columns: ColumnChoice) -> ColumnChoice:
-        """Return the columns to read, with those of the missing rows."""
-        if not self._missing or self._recipe is None:
-            return columns
-        extra = np.asarray(self._recipe.columns(self._missing), dtype=np.intp)
-        start = 0 if columns is None or isinstance(columns, slice) else len(columns)
-        within = isinstance(columns, slice)
-        self._places = extra if within else slice(start, start + len(extra))
-        return _join_columns(columns, extra)
-
-    def take(self, number: int, X: Any) -> np.ndarray | None:
-        """Return the rows of a block, made of the columns that were read where not kept."""
-        if self._recipe is None or not self._keys:
-            return None
-        here = self._kept.block(number, self._kind)
-        if self._missing:
-            part = X[:, self._places]
-            here.append(self._missing, self._recipe.make(part, self._missing))
-        return here.read(self._keys, self._workspace)
-
-
-def _join_columns(columns: ColumnChoice, extra: np.ndarray) -> ColumnChoice:
-    """Return columns followed by others; all columns have the others already."""
-    if columns is None or isinstance(columns, slice):
-        return extra if columns is None else columns
-    return np.concatenate([columns, extra])
 
 
 def _given_columns(X: Any, columns: ColumnChoice) -> Any:

@@ -255,4 +255,11 @@ def _stand_for_all(
     weight = weight * (table.shape[0] / len(rows) / total)
     # By columns, which are taken one by one.
     X = sample.X.tocsc() if is_sparse(sample.X) else np.asarray(sample.X)
+    idle = weight == 0.0
+    if np.any(idle):  # they may hold anything, and must not overflow
+        X = X.copy()
+        if is_sparse(X):
+            X.data[idle[X.indices]] = 0
+        else:
+            X[idle] = 0
     return RowSample(rows, X.astype(dtype, copy=False), weight.astype(dtype))

@@ -132,6 +132,13 @@ class ResidualSums(Protocol):
         ...
 
 
+#: Rows of atoms that are kept for each block, beside those in use: pools of many atoms compare
+#: others in each round.
+ROWS_KEPT = 128
+#: A row with a larger share of a column's squares than this share of the sample counts as a spike.
+LARGEST_SHARE_OF_ROW = 1.0 / 16.0
+
+
 class BlockPool(PreparedPool):
     """Base of pools bound to a table of blocks.
 

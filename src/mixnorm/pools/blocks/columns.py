@@ -11,14 +11,12 @@ import numpy as np
 from mixnorm._array import is_sparse, to_dense
 from mixnorm.data import ALL_COLUMNS, as_matrix
 from mixnorm.pools.base import Curvature, Excluded, Inputs, Offers, best_places
-from mixnorm.pools.blocks.base import BlockData, BlockPool, ResidualSums
+from mixnorm.pools.blocks.base import LARGEST_SHARE_OF_ROW, BlockData, BlockPool, ResidualSums
 from mixnorm.pools.blocks.screen import ColumnScreen, Gradients
 from mixnorm.pools.columns import PreparedColumns
 
 # Rows of these columns are kept, in memory or files; where more are wanted, all are read instead.
 _LEAST_COLUMNS_KEPT, _SHARE_OF_COLUMNS_KEPT = 64, 0.5
-# A row with a larger share of a column's squares than this share of the sample counts as a spike.
-_LARGEST_SHARE_OF_ROW = 1.0 / 16.0
 
 
 class Ranking:
@@ -61,12 +59,16 @@ _BEST_COMPARED = 8
 
 @dataclass(frozen=True, eq=False)
 class StandardRows:
-    """The recipe of columns less their means, in their scales."""
+    """The recipe of columns less their means, in their scales.
+
+    No row that counts is farther than ``limit`` from the mean.
+    """
 
     token: str
     features: tuple[int, ...]
     centre: np.ndarray
     scale: np.ndarray
+    limit: np.ndarray
     dtype: np.dtype[Any]
 
     @property
@@ -85,6 +87,8 @@ class StandardRows:
         rows = np.asarray(to_dense(X)).T.astype(np.float64)
         # In double precision: the mean may be large beside the spread.
         rows -= self.centre[at, None]
+        # Rows that do not count may hold anything, and must not overflow.
+        np.clip(rows, -self.limit[at, None], self.limit[at, None], out=rows)
         rows /= self.scale[at, None]
         return rows.astype(self.dtype, order="C")
 
@@ -142,7 +146,10 @@ class BlockColumns(BlockPool, PreparedColumns):
         features = [feature for atom in atoms for feature in self._get_features(atom)]  # type: ignore[arg-type]
         scale = np.asarray(self._scales[features], dtype=np.float64)
         centre = self._means(features) * scale
-        return StandardRows(self.data.token, tuple(features), centre, scale, self.data.dtype)
+        with np.errstate(over="ignore"):  # twice the farthest: no row that counts is changed
+            limit = 4.0 * self._statistics.half_farthest[features]
+        name, dtype = self.data.token, self.data.dtype
+        return StandardRows(name, tuple(features), centre, scale, limit, dtype)
 
     def _means(self, features: list[int]) -> np.ndarray:
         """Return the means of scaled columns, or zeros without an intercept."""
@@ -167,7 +174,7 @@ class BlockColumns(BlockPool, PreparedColumns):
     def is_spiky(self, atom: Any) -> bool:
         """Tell whether some row may have much of an atom's curvature, which a sample can miss."""
         most = float(np.max(self._spikes[self._get_features(atom)]))
-        return not most < _LARGEST_SHARE_OF_ROW * len(self.data.sample.rows)
+        return not most < LARGEST_SHARE_OF_ROW * len(self.data.sample.rows)
 
     # --- ranking
 

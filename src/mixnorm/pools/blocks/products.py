@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mixnorm._array import is_sparse, to_dense
+from mixnorm._chunks import blocks as split
 from mixnorm.data import ALL_COLUMNS, Block, SparseMatrix, add, as_matrix
-from mixnorm.pools.blocks.base import BlockData, BlockPool, ResidualSums, RowShares
+from mixnorm.pools.blocks.base import (
+    LARGEST_SHARE_OF_ROW,
+    ROWS_KEPT,
+    BlockData,
+    BlockPool,
+    ResidualSums,
+    RowShares,
+)
 from mixnorm.pools.product_tables import (
     DenseFeatures,
     ReducedFeatures,
@@ -33,8 +41,6 @@ from mixnorm.pools.products import (
 
 # Sums over all pairs of features, such as gradients or moments, that are in memory at a time.
 _SUMS_AT_ONCE = 16
-# A row with a larger share of a column's squares than this share of the sample counts as a spike.
-_LARGEST_SHARE_OF_ROW = 1.0 / 16.0
 
 
 def bind_products(pool: Products, data: BlockData, unit: str, fit_intercept: bool) -> BlockProducts:
@@ -147,12 +153,14 @@ def join_measures(left: Any, right: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class ProductGradients:
-    """Finds the products of all features and pairs of a block with a residual."""
+    """Finds the products of all features and pairs of a block with some outputs of a residual."""
 
     reduce: Reduce
+    outputs: slice
 
     def __call__(self, X: Any, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return those of features and of products, ``(n_outputs, n)``, in reduced units."""
+        residual = residual[:, self.outputs]
         # Rows that do not count may hold anything, and their residual is zero.
         used = np.any(residual != 0.0, axis=1)
         residual = residual if used.all() else residual[used]
@@ -164,7 +172,8 @@ class ProductGradients:
 class ProductRows:
     """The recipe of products less their means, in their scales.
 
-    ``means`` and ``sizes`` are in reduced units, and ``powers`` multiply the quotients.
+    ``means``, ``sizes`` and ``limits``, which no row that counts exceeds, are in reduced units, and
+    ``powers`` multiply the quotients.
     """
 
     token: str
@@ -172,8 +181,11 @@ class ProductRows:
     exponents: np.ndarray
     means: np.ndarray
     sizes: np.ndarray
+    limits: np.ndarray
     powers: np.ndarray
     dtype: np.dtype[Any]
+
+    most_kept: ClassVar[int] = ROWS_KEPT
 
     @property
     def keys(self) -> list[Hashable]:
@@ -189,17 +201,17 @@ class ProductRows:
         """Return some rows of a block with these features."""
         columns, places = self.columns(keys), {key: at for at, key in enumerate(self.keys)}
         X = to_dense(X).astype(np.float64)
-        reduced = {j: np.ldexp(X[:, at], -self.exponents[j]) for at, j in enumerate(columns)}
+        with np.errstate(over="ignore"):
+            reduced = {j: np.ldexp(X[:, at], -self.exponents[j]) for at, j in enumerate(columns)}
         rows = np.empty((len(keys), X.shape[0]), dtype=self.dtype)
         for row, key in zip(rows, keys, strict=True):
             at, atom = places[key], key[1]  # type: ignore[index]
-            # Rows that do not count may overflow.
-            with np.errstate(over="ignore", invalid="ignore"):
+            with np.errstate(over="ignore"):
                 values = reduced[atom[0]]
                 values = values if len(atom) == 1 else values * reduced[atom[1]]
-                values = np.ldexp((values - self.means[at]) / self.sizes[at], self.powers[at])
-                row[:] = values
-            row[~np.isfinite(row)] = 0.0
+            # Rows that do not count may hold anything, and must not overflow.
+            values = np.clip(values - self.means[at], -self.limits[at], self.limits[at])
+            row[:] = np.ldexp(values / self.sizes[at], self.powers[at])
         return rows
 
 
@@ -229,13 +241,15 @@ class BlockProducts(BlockPool, ScoredProducts):
         if index is not None:
             columns, reduce = index, reduce.part(index)
             mean = np.concatenate([mean[index], mean[d + find_places(index, d)]])
-        gradients = sums.sum(ProductGradients(reduce), columns)
-        width, total = len(reduce.exponents), sums.total[:, None]
-        # The residual does not quite sum to zero.
-        singles = gradients[0] - mean[None, :width] * total
-        pairs = gradients[1]
-        pairs -= mean[None, width:] * total
-        return _norms(singles, rule), _norms(pairs, rule)
+        norms, total = np.zeros(len(mean)), sums.total
+        step = max(1, self.table.memory // (_SUMS_AT_ONCE * 8 * len(mean)))
+        for outputs in split(len(total), step):
+            found = sums.sum(ProductGradients(reduce, outputs), columns)
+            for gradient, output in zip(np.hstack(found), range(len(total))[outputs], strict=True):
+                gradient -= mean * total[output]  # the residual does not quite sum to zero
+                norms += np.abs(gradient) if rule == "l1" else np.square(gradient)
+        norms = norms if rule == "l1" else np.sqrt(norms)
+        return norms[: len(reduce.exponents)], norms[len(reduce.exponents) :]
 
     def _place(self, atom: Atom) -> int:
         """Return the place of an atom among features and products."""
@@ -252,11 +266,15 @@ class BlockProducts(BlockPool, ScoredProducts):
     def recipe(self, atoms: Sequence[Any]) -> ProductRows:
         """Return the recipe of the scaled products, less their means."""
         units = [self._find_unit(atom) for atom in atoms]
-        means = self._spread.mean[[self._place(atom) for atom in atoms]]
+        places, spread = [self._place(atom) for atom in atoms], self._spread
+        means = spread.mean[places]
+        # Twice the farthest: ranges are in the dtype of the data, and rows in double precision.
+        limits = 2.0 * np.maximum(spread.high[places] - means, means - spread.low[places])
         sizes, powers = np.asarray([size for size, _ in units]), np.asarray([at for _, at in units])
         return ProductRows(
-            self.data.token, tuple(atoms), self._exponents, means, sizes, powers, self._dtype
-        )
+            self.data.token, tuple(atoms), self._exponents, means, sizes, limits, powers,
+            self._dtype,
+        )  # fmt: skip
 
     def _to_unit(self, atom: Any, number: float) -> float:
         """Return a number in reduced units in the scale of an atom."""
@@ -280,11 +298,4 @@ class BlockProducts(BlockPool, ScoredProducts):
             spread.high[place] - spread.mean[place], spread.mean[place] - spread.low[place]
         )
         rows = len(self.data.sample.rows)
-        return not farthest**2 < _LARGEST_SHARE_OF_ROW * rows * spread.deviation[place] ** 2
-
-
-def _norms(gradients: np.ndarray, rule: str) -> np.ndarray:
-    """Return the norm of each column."""
-    if rule == "l1":
-        return np.asarray(np.abs(gradients).sum(axis=0))
-    return np.asarray(np.sqrt(np.square(gradients).sum(axis=0)))
+        return not farthest**2 < LARGEST_SHARE_OF_ROW * rows * spread.deviation[place] ** 2

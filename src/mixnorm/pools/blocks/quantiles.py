@@ -17,11 +17,11 @@ from mixnorm.pools.blocks.base import RowShares
 
 # Where points are joined, each weighs at most one part in so many of the rows, and at least so many
 # parts go to a bin between two quantiles.
-_PARTS, _PARTS_PER_BIN = 4096, 16
+_PARTS_OF_SKETCH, _PARTS_OF_BIN = 4096, 16
 
 
 @dataclass(frozen=True, eq=False)
-class Sketch:
+class QuantileSketch:
     """Values of a column, in increasing order, and what weighs there.
 
     Attributes
@@ -41,7 +41,7 @@ class Sketch:
         sums = np.cumsum(self.weights)
         return np.asarray((sums + 0.5 * self.error) / sums[-1])
 
-    def join(self, other: Sketch, parts: int | None) -> Sketch:
+    def join(self, other: QuantileSketch, parts: int | None) -> QuantileSketch:
         """Return a sketch of the rows of both; with ``parts``, one of limited size."""
         from mixnorm.pools.blocks.quantiles_jit import merge_points
 
@@ -49,10 +49,12 @@ class Sketch:
         weights = np.empty(len(values))
         points = self.values, self.weights, other.values, other.weights
         size = merge_points(*points, values, weights)
-        found = Sketch(values[:size].copy(), weights[:size].copy(), self.error + other.error)
+        found = QuantileSketch(
+            values[:size].copy(), weights[:size].copy(), self.error + other.error
+        )
         return found.limit(parts)
 
-    def limit(self, parts: int | None) -> Sketch:
+    def limit(self, parts: int | None) -> QuantileSketch:
         """Return a sketch of at most ``2 * parts`` points and one."""
         if parts is None or len(self.values) <= 2 * parts:
             return self
@@ -62,16 +64,16 @@ class Sketch:
         # Two neighbours together weigh more than this: there are at most twice as many as parts.
         most = float(weights.sum()) / parts
         size = pack_points(values, weights, most)
-        return Sketch(values[:size].copy(), weights[:size].copy(), self.error + most)
+        return QuantileSketch(values[:size].copy(), weights[:size].copy(), self.error + most)
 
 
 def count_parts(most: int | None) -> int | None:
     """Return the parts of sketches that are to give ``most`` quantiles; None keeps all values."""
-    return None if most is None else max(_PARTS, _PARTS_PER_BIN * most)
+    return None if most is None else max(_PARTS_OF_SKETCH, _PARTS_OF_BIN * most)
 
 
 #: What is found in some rows: the number of those that count, and a sketch of each column.
-Sketches = tuple[int, list[Sketch]]
+Sketches = tuple[int, list[QuantileSketch]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,11 +117,11 @@ def _working_type(dtype: np.dtype[Any]) -> Any:
     return np.float32 if small else np.float64
 
 
-def _sketch_dense(X: np.ndarray, weight: np.ndarray, kind: Any) -> list[Sketch]:
+def _sketch_dense(X: np.ndarray, weight: np.ndarray, kind: Any) -> list[QuantileSketch]:
     return [_count(X[:, j].astype(kind), weight) for j in range(X.shape[1])]
 
 
-def _sketch_sparse(X: Any, weight: np.ndarray, kind: Any) -> list[Sketch]:
+def _sketch_sparse(X: Any, weight: np.ndarray, kind: Any) -> list[QuantileSketch]:
     matrix, found = X.tocsc(), []
     matrix.sum_duplicates()
     for j in range(X.shape[1]):
@@ -135,10 +137,10 @@ def _sketch_sparse(X: Any, weight: np.ndarray, kind: Any) -> list[Sketch]:
     return found
 
 
-def _count(values: np.ndarray, weight: np.ndarray) -> Sketch:
+def _count(values: np.ndarray, weight: np.ndarray) -> QuantileSketch:
     """Return the different values, and the sums of their weights."""
     if len(weight) and np.all(weight == weight[0]):
         found, counts = np.unique(values, return_counts=True)
-        return Sketch(found, counts * weight[0])
+        return QuantileSketch(found, counts * weight[0])
     found, places = np.unique(values, return_inverse=True)
-    return Sketch(found, np.bincount(places.ravel(), weights=weight, minlength=len(found)))
+    return QuantileSketch(found, np.bincount(places.ravel(), weights=weight, minlength=len(found)))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from numba import njit
 
+from mixnorm._compile import ENTRY
 
-@njit(cache=True, nogil=True)
+
+@njit(**ENTRY, cache=True, nogil=True)
 def merge_points(values, weights, others, other_weights, merged, merged_weights):  # type: ignore[no-untyped-def]
     """Merge two lists of points in increasing order; equal values become one point.
 
@@ -28,7 +30,7 @@ def merge_points(values, weights, others, other_weights, merged, merged_weights)
     return size
 
 
-@njit(cache=True, nogil=True)
+@njit(**ENTRY, cache=True, nogil=True)
 def pack_points(values, weights, most):  # type: ignore[no-untyped-def]
     """Join neighbours, in place, to points that weigh at most ``most``.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,8 +12,15 @@ from mixnorm._array import is_sparse, to_dense
 from mixnorm._chunks import blocks as split
 from mixnorm.data import Block
 from mixnorm.pools.base import Excluded, Inputs
-from mixnorm.pools.blocks.base import BlockData, BlockPool, ResidualSums, RowShares
-from mixnorm.pools.blocks.quantiles import JoinSketches, Sketch, SketchColumns, count_parts
+from mixnorm.pools.blocks.base import (
+    LARGEST_SHARE_OF_ROW,
+    ROWS_KEPT,
+    BlockData,
+    BlockPool,
+    ResidualSums,
+    RowShares,
+)
+from mixnorm.pools.blocks.quantiles import JoinSketches, QuantileSketch, SketchColumns, count_parts
 from mixnorm.pools.stumps import (
     ROWS_FOR_QUANTILES,
     Atom,
@@ -27,8 +34,6 @@ from mixnorm.pools.stumps import (
 _SHARE_FOR_SKETCHES, _SKETCHES_AT_ONCE = 0.25, 16
 # Bytes of the codes of a block that are made in one pass.
 _BYTES_OF_CODES = 1 << 26
-# A row with a larger share of a column's squares than this share of the sample counts as a spike.
-_LARGEST_SHARE_OF_ROW = 1.0 / 16.0
 
 
 def bind_stumps(data: BlockData, max_bins: int | None, fit_intercept: bool) -> BlockStumps:
@@ -44,9 +49,12 @@ def bind_stumps(data: BlockData, max_bins: int | None, fit_intercept: bool) -> B
 def _find_edges(data: BlockData, max_bins: int | None) -> list[np.ndarray]:
     """Return the thresholds of each column."""
     table, parts = data.table, count_parts(max_bins)
-    width = 1 if parts is None else _SKETCHES_AT_ONCE * 2 * parts * 16
-    step = max(1, int(_SHARE_FOR_SKETCHES * table.memory) // width)
-    sketches, n_used = list[Sketch](), 0
+    points, X = table.shape[0], data.sample.X
+    if is_sparse(X):
+        points = int(points * X.nnz / max(1, X.shape[0] * X.shape[1])) + 1
+    points = max(1, points if parts is None else min(points, 2 * parts))
+    step = max(1, int(_SHARE_FOR_SKETCHES * table.memory) // (_SKETCHES_AT_ONCE * 16 * points))
+    sketches, n_used = list[QuantileSketch](), 0
     for part in split(table.shape[1], step):
         whole = part.stop - part.start == table.shape[1]
         n_used, found = table.sum(
@@ -60,7 +68,7 @@ def _find_edges(data: BlockData, max_bins: int | None) -> list[np.ndarray]:
     return [_find_thresholds(sketch, most, table.dtype) for sketch in sketches]
 
 
-def _find_thresholds(sketch: Sketch, most: int | None, dtype: np.dtype[Any]) -> np.ndarray:
+def _find_thresholds(sketch: QuantileSketch, most: int | None, dtype: np.dtype[Any]) -> np.ndarray:
     """Return the thresholds of a column; those of data in memory where no value is missing."""
     values = sketch.values
     if most is None or len(values) - 1 <= most:
@@ -176,6 +184,8 @@ class IndicatorRows:
     means: np.ndarray
     dtype: np.dtype[Any]
 
+    most_kept: ClassVar[int] = ROWS_KEPT
+
     @property
     def keys(self) -> list[Hashable]:
         """The fit and the stump of each row."""
@@ -255,8 +265,8 @@ class BlockStumps(BlockPool, PreparedStumps):
                 bins[modes[place]] = total - bins.sum(axis=0)
                 at = slice(self._starts[j], self._starts[j + 1])
                 gradient = np.cumsum(bins, axis=0)[:-1]
-                # The residual does not quite sum to zero.
-                gradient -= self._below_share[at, None] * sums.total[None, :]
+                if self._centred:  # the residual does not quite sum to zero
+                    gradient -= self._below_share[at, None] * sums.total[None, :]
                 if rule == "l1":
                     scores[at] = np.abs(gradient).sum(axis=1)
                 else:
@@ -284,4 +294,4 @@ class BlockStumps(BlockPool, PreparedStumps):
         share = float(self._below_share[self._place(*atom)])
         rare = min(share, 1.0 - share) if self._centred else share
         # A row of the rarer side has this share of the squares, times its weight.
-        return not (1.0 - rare) < _LARGEST_SHARE_OF_ROW * len(self.data.sample.rows) * rare
+        return not (1.0 - rare) < LARGEST_SHARE_OF_ROW * len(self.data.sample.rows) * rare

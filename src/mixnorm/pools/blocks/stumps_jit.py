@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from numba import njit
 
+from mixnorm._compile import ENTRY
 
-@njit(cache=True, nogil=True)
+
+@njit(**ENTRY, cache=True, nogil=True)
 def add_by_code(codes, modes, starts, residual, sums):  # type: ignore[no-untyped-def]
     """Add the residuals of the rows of each code to ``sums``.
 
