@@ -166,7 +166,7 @@ def test_problems_as_json(mixnorm, tmp_path, case):
 
 def test_a_missing_file_and_a_folder(mixnorm, tmp_path):
     one_line(mixnorm("fit", "no.csv", "--target", "a"), 1, "no.csv: No such file")
-    one_line(mixnorm("fit", tmp_path, "--target", "a", "--model", "m"), 1, "is a folder")
+    one_line(mixnorm("fit", tmp_path, "--target", "a", "--model", "m"), 1, "holds no Parquet files")
 
 
 def test_rows_without_a_target_are_left_out_and_told(mixnorm, tmp_path):

@@ -24,6 +24,9 @@ examples:
   zcat big.csv.gz | mixnorm fit - --target label --features 10 --model big.mixnorm
   mixnorm fit news20.svm --features 50           # LIBSVM files contain the target
   mixnorm fit cars.csv --target class --pool stumps --max-inputs 5 --max-features 60
+  mixnorm fit 'data/*.parquet' --target label --features 20 --memory 1GiB
+  mixnorm fit data --target label --features 20 --cluster tcp://host:8786 --checkpoint run.ckpt
+Parquet files in a folder or of a pattern are read block by block, and need not fit into memory.
 Ctrl-C stops the search, keeps the features found so far, and writes the model and the report.
 """
 PATH = """\
@@ -36,6 +39,7 @@ examples:
   mixnorm predict cars.mixnorm new.csv --output predictions.csv
   mixnorm predict cars.mixnorm new.csv --probabilities --keep id
   cat new.csv | mixnorm predict cars.mixnorm -
+  mixnorm predict cars.mixnorm 'new/*.parquet' --output predictions.parquet   # of any size
 The new table needs only the columns that the model uses (mixnorm show lists them).
 """
 STREAM = """\

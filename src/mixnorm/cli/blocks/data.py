@@ -67,6 +67,8 @@ def load_large_table(
     def find(column: str) -> str:
         return find_name(files.names, column, name)
 
+    if not files.n_rows:
+        raise TableError(f"{name} has no rows.")
     wanted, weight = find(options.target), options.weight and find(options.weight)
     numbers, categories = map(find, options.number), map(find, options.category)
     with ReadingLine(screen) as line:

@@ -73,7 +73,6 @@ class EncodedRows(Source):
     """
 
     has_target = True
-    names: tuple[str, ...]
 
     def __init__(
         self,
@@ -85,7 +84,6 @@ class EncodedRows(Source):
         self._rows, self._encoder, self._target, self._weight = rows, encoder, target, weight
         self.n_rows, self.n_features = rows.n_rows, encoder.width
         self.dtype, self.has_weight = np.dtype(encoder.dtype), weight is not None
-        self.names = tuple(map(str, encoder.column_names))
         self._owners = np.asarray(encoder.owners, dtype=np.intp)
         self._starts = np.searchsorted(self._owners, np.arange(len(encoder.columns)))
 

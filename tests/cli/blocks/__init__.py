@@ -1,0 +1,1 @@
+"""``mixnorm fit`` and ``predict`` on Parquet files, block by block."""
