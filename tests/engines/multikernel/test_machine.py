@@ -13,9 +13,9 @@ from mixnorm.engines.multikernel.interior import solve_interior
 from mixnorm.engines.multikernel.machine import (
     FactorMachine,
     HingeTarget,
+    MachineBlock,
     MatrixMachine,
     RidgeMachine,
-    MachineBlock,
     SquaredTarget,
 )
 from mixnorm.engines.multikernel.newton import ProximalNewton

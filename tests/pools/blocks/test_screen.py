@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from mixnorm.data import ColumnStatistics, as_matrix
 from mixnorm.pools import RowSample
-from mixnorm.pools.blocks.screen import Gradients, ColumnScreen
+from mixnorm.pools.blocks.screen import ColumnScreen, Gradients
 
 N, SHARE = 3000, 1 / 3000
 
