@@ -19,6 +19,7 @@ TITLES = {
     "mixnorm.bounds": "Bounds",
     "mixnorm.display": "Plots and reports",
     "mixnorm.storage": "Model files",
+    "mixnorm.data": "Data larger than memory",
     "mixnorm.tables": "Tables",
     "mixnorm.norms": "Norms",
     "mixnorm.losses": "Losses",
