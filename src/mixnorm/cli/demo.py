@@ -15,7 +15,7 @@ _NUMBER_OF_PIXELS = 20
 def demo(options: argparse.Namespace, screen: Screen, command: Sequence[str]) -> None:
     """Write scikit-learn's digits as a table, then run the commands a user would."""
     from mixnorm.cli import commands as _commands
-    from mixnorm.cli.arguments.parser import build_parser
+    from mixnorm.cli.arguments.parser import build_parser, check_options
     from mixnorm.storage import load
 
     folder = Path(options.output)
@@ -30,6 +30,7 @@ def demo(options: argparse.Namespace, screen: Screen, command: Sequence[str]) ->
     for words in _list_commands(places):
         screen.say("", "$ mixnorm " + " ".join(words))
         chosen = parser.parse_args(words)
+        check_options(chosen)
         getattr(_commands, chosen.command)(chosen, inner, words)
     model = load(places["digits.mixnorm"])
     screen.say("\nThe pixels, in the order in which they were chosen:\n")

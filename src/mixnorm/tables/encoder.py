@@ -44,7 +44,7 @@ class TableEncoder:
     left_out : tuple of (str, str)
         Columns that are not used, each with the reason.
     dtype : {"float32", "float64"}
-        Type of the matrix: single precision if it is exact.
+        Type of the matrix: single precision if the entries are exact in it, or are stored in it.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class TableEncoder:
                 twin = _find_twin(plan, matrix, frame, seen)
                 if twin is None:
                     scaled = plan.standardise(matrix) if standardise else plan
-                    exact = exact and scaled == plan and _is_exact(plan, matrix)
+                    exact = exact and scaled == plan and _is_exact(plan, matrix, values)
                     plans.append(scaled)
                     continue
                 plan = f"it is a copy of {twin!r}"
@@ -326,13 +326,20 @@ def _find_twin(
     return None
 
 
-def _is_exact(plan: ColumnPlan, matrix: np.ndarray) -> bool:
-    """Whether single precision represents an encoded column exactly."""
+def _is_exact(plan: ColumnPlan, matrix: np.ndarray, values: pd.Series[Any]) -> bool:
+    """Whether single precision represents an encoded column as exactly as it is known."""
     if isinstance(plan, CategoryColumn):
         return True
     if isinstance(plan, DateColumn):
         return False
+    if values.dtype == np.float32 and fits_float32(matrix):
+        return True
     return bool(np.max(np.abs(matrix)) < EXACT_IN_FLOAT32 and np.all(matrix == np.rint(matrix)))
+
+
+def fits_float32(matrix: np.ndarray) -> bool:
+    """Whether squares of numbers of this size neither overflow nor vanish in single precision."""
+    return bool(1.0 / _LARGEST_IN_FLOAT32 < np.max(np.abs(matrix)) < _LARGEST_IN_FLOAT32)
 
 
 def refuse_missing_columns(missing: list[str], given: list[str]) -> NoReturn:

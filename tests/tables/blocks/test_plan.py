@@ -100,6 +100,20 @@ def test_the_plan_is_that_of_the_table_in_memory(tmp_path):
     assert plan.notes == []
 
 
+def test_single_precision_is_kept(tmp_path):
+    frame = make_frame(90)[["age", "count", "sex"]].astype({"age": np.float32})
+    frame["age"] *= np.float32(0.1)
+    files = FileRows.open(write(frame, tmp_path / "parts"))
+    plan = plan_blocks(files, make_table)
+    check_equal(plan, files, plain(frame, tmp_path))
+    assert plan.encoder.dtype == "float32"
+    frame["count"] *= 0.1
+    files = FileRows.open(write(frame, tmp_path / "parts"))
+    plan = plan_blocks(files, make_table)
+    check_equal(plan, files, plain(frame, tmp_path))
+    assert plan.encoder.dtype == "float64"
+
+
 def test_named_kinds(tmp_path):
     frame = make_frame(120)
     kinds = {"numbers": ["id", "name", "doubt"], "categories": ["count", "year", "kind", "flag"]}

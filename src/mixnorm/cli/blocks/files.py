@@ -12,7 +12,7 @@ from mixnorm.cli.arguments.parser import UsageError
 from mixnorm.exceptions import TableError
 
 _OPTIONS = ("memory", "cluster", "checkpoint")
-_MAGIC = b"PAR1"
+_PARQUET_MAGIC = b"PAR1"
 # Predictions for a larger file are made block by block.
 _LARGE_FILE = 1 << 26
 
@@ -68,7 +68,7 @@ def is_parquet_name(place: str | None) -> bool:
 def is_parquet(path: str) -> bool:
     """Tell whether a file begins as a Parquet file does."""
     with open(path, "rb") as file:
-        return file.read(4) == _MAGIC
+        return file.read(4) == _PARQUET_MAGIC
 
 
 def _explain_convert(why: str, path: str) -> str:

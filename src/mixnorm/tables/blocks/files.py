@@ -96,7 +96,7 @@ class FileRows(Source):
     def select(self, names: Sequence[str]) -> FileRows:
         """Return the table with some of its columns."""
         types = {name: self.types[name] for name in names}
-        return FileRows(self._files, types, self._spelling, kept=self._kept(0, None))
+        return FileRows(self._files, types, self._spelling, kept=self._mask(0, None))
 
     def scan(self, rows: Sequence[slice], request: Request, meter: Meter) -> Iterator[RowBlock]:
         """Yield consecutive blocks of rows, whose columns are those of an Arrow table."""
@@ -142,7 +142,7 @@ class FileRows(Source):
             at = int(self._starts[group])
             raw = int(self._edges[group])
             for table in self._open(place, number, names, meter):
-                here = self._kept(raw, raw + len(table))
+                here = self._mask(raw, raw + len(table))
                 raw += len(table)
                 table = table if here is None or here.all() else table.filter(here)
                 if at + len(table) > rows.start:
@@ -167,7 +167,7 @@ class FileRows(Source):
             )
         found = footer.metadata.row_group(group)
         inside = {footer.places[name] for name in spelt if name in footer.places}
-        meter.bytes_read += sum(found.column(one).total_compressed_size for one in inside)
+        size_in_file = sum(found.column(one).total_compressed_size for one in inside)
         size = max(256, min(_DECODED_ROWS, _DECODED_ENTRIES // max(1, len(names))))
         try:
             with pq.ParquetFile(
@@ -184,6 +184,8 @@ class FileRows(Source):
                         for one, name in zip(spelt, names, strict=True)
                     ]
                     table = pa.table(columns, names=list(names))
+                    # Decoding ends where no more rows are wanted.
+                    meter.bytes_read += round(size_in_file * len(table) / found.num_rows)
                     table.validate(full=True)  # texts that are not UTF-8 would fail later
                     yield table
         except MemoryError:
@@ -202,7 +204,7 @@ class FileRows(Source):
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         return column if column.type == kind else column.cast(kind, safe=False)
 
-    def _kept(self, start: int, stop: int | None) -> np.ndarray | None:
+    def _mask(self, start: int, stop: int | None) -> np.ndarray | None:
         """Return the mask of some rows of the files, None if all belong to the table."""
         if self._bits is None:
             return None
@@ -234,7 +236,7 @@ class FileRows(Source):
             self._files[first : last + 1],
             self.types,
             self._spelling,
-            kept=self._kept(int(self._edges[start]), int(self._edges[stop])),
+            kept=self._mask(int(self._edges[start]), int(self._edges[stop])),
             first=int(self._starts[start]),
             n_rows=self.n_rows,
         )

@@ -27,7 +27,7 @@ from mixnorm.tables.blocks.summary import (
     join_summaries,
 )
 from mixnorm.tables.columns import CategoryColumn, ColumnPlan, DateColumn, Gaps, NumberColumn
-from mixnorm.tables.encoder import EXACT_IN_FLOAT32, TableEncoder
+from mixnorm.tables.encoder import EXACT_IN_FLOAT32, TableEncoder, fits_float32
 from mixnorm.tables.marks import detect_common_mark
 from mixnorm.tables.plan import (
     EMPTY,
@@ -239,7 +239,9 @@ class _Planner:
         return plan_levels(name, found.counts, found.missing > 0, forced=False, total=total)
 
     def _is_exact(self, plan: ColumnPlan) -> bool:
-        """Whether single precision represents an encoded column exactly."""
+        """Whether single precision represents an encoded column as exactly as it is known."""
+        import pyarrow as pa
+
         if isinstance(plan, CategoryColumn):
             return True
         if isinstance(plan, DateColumn):
@@ -250,6 +252,9 @@ class _Planner:
             filled = found.missing > 0 or not np.isfinite(numbers).all()
             values = [*numbers[np.isfinite(numbers)].tolist()]
         else:
+            ends = np.array([found.low, found.high]) - plan.centre
+            if pa.types.is_float32(self.rows.types[plan.name]) and fits_float32(ends):
+                return True
             if not found.whole_steps:
                 return False
             filled = found.lost > 0 or found.infinite > 0
