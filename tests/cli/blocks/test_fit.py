@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sys
 import time
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import mixnorm as package
 from mixnorm.cli import commands, progress
 from mixnorm.cli.blocks import data
+from mixnorm.data import ClusterExecutor
 
 from .conftest import make_shop, pa, pq, write_files
 
@@ -128,9 +130,7 @@ def test_a_cluster(mixnorm, shop):
     ) as cluster:  # fmt: skip
         address = cluster.scheduler_address
         found = mixnorm("fit", "parts", *words, "--model", "b", "--cluster", address)
-        from mixnorm.data.blocks.cluster import _CLIENTS
-
-        _CLIENTS.pop(address).close()
+        sys.modules[ClusterExecutor.__module__]._CLIENTS.pop(address).close()
     assert found.json["path"] == alone["path"]
 
 

@@ -15,6 +15,7 @@ from mixnorm.cli.arguments.parser import UsageError
 from mixnorm.cli.blocks.files import name_table
 from mixnorm.cli.blocks.reading import ReadingLine
 from mixnorm.cli.data import TrainingTable, check_row_count, check_values_differ, explain_no_columns
+from mixnorm.cli.pools import check_size
 from mixnorm.cli.screen import Screen
 from mixnorm.data import BlockTable, Source
 from mixnorm.exceptions import TableError
@@ -86,6 +87,8 @@ def load_large_table(
         encoder = plan.encoder
         if not encoder.columns:
             raise TableError(explain_no_columns(name, wanted, encoder))
+        if options.pool == "products":
+            check_size(options.pool, target.rows.n_rows, encoder.width)
         table = make(EncodedRows(target.rows, encoder, target.reader, target.weight))
         table.checkpoint = options.checkpoint
         line.name("drawing a sample of rows")
