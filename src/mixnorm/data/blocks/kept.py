@@ -195,11 +195,14 @@ class _KeptBlock:
         with self.lock:
             places = [self._rows[key] for key in keys]
             in_order = places == list(range(len(places)))
-            if self._path is None:
-                room: Any = self._room
-                return room[: len(places)] if in_order else room[places]
+            room: Any = self._room
+            if self._path is None and in_order:
+                return np.asarray(room[: len(places)])
             width, dtype = self._shape
+            # Memory that was used before: new memory costs more than the copy.
             rows = workspace.array(len(places), width, dtype)
+            if self._path is None:
+                return np.take(room, places, axis=0, out=rows, mode="clip")
             with self._path.open("rb", buffering=0) as file:
                 for row, place in zip(rows, places, strict=True):
                     file.seek(place * row.nbytes)
