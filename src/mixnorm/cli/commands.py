@@ -90,6 +90,9 @@ def choose_model_path(options: argparse.Namespace, *, resume: bool = False) -> P
     place = Path(options.model or f"{stem}.mixnorm")
     if resume and not place.exists():
         raise UsageError(f"--resume: there is no model {place}; leave --resume out to start one")
+    checkpoint = getattr(options, "checkpoint", None)
+    if options.command == "fit" and checkpoint is not None:  # the model of a fit that goes on
+        resume = Path(checkpoint).exists()
     if options.model is None and place.exists() and not resume:
         raise UsageError(f"{place} exists; give --model {place} to replace it, or another name")
     return place

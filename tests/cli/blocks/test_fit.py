@@ -112,6 +112,19 @@ def test_an_interrupt_keeps_the_path(mixnorm, shop, interrupt, tmp_path):
     assert len(package.load(tmp_path / "parts.mixnorm").needed) == 2
 
 
+def test_a_fit_that_is_interrupted_goes_on(mixnorm, shop, interrupt):
+    words = ["fit", "parts", "--target", "label", "--drop", "amount", "-k", 4, "--folds", 2]
+    words += ["--json", "-q"]
+    whole = mixnorm(*words, "--model", "m", "--checkpoint", "other.ckpt").json
+    interrupt(2 * 4 + 2)  # once
+    words += ["--checkpoint", "run.ckpt"]
+    first = mixnorm(*words).json
+    assert "goes on from the checkpoint" in first["interrupted"]
+    again = mixnorm(*words).json
+    assert again["interrupted"] == ""
+    assert again["path"] == whole["path"]
+
+
 def test_an_interrupt_of_the_sample(mixnorm, shop, interrupt):
     interrupt(3)
     words = ["--target", "label", "--drop", "amount", "-k", 4, "--json", "-q"]
@@ -125,7 +138,7 @@ def test_a_cluster(mixnorm, shop):
     words = ["--target", "label", "--drop", "amount", "-k", 2, "--json", "-q"]
     alone = mixnorm("fit", "parts", *words, "--model", "a").json
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None,
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0",
         protocol="tcp",
     ) as cluster:  # fmt: skip
         address = cluster.scheduler_address
