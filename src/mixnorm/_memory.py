@@ -8,6 +8,9 @@ import re
 
 # Powers of 1000, or of 1024 for units such as GiB.
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+# Options of glibc's mallopt: the smallest array that the system is asked for by itself (32 MB, the
+# largest value that counts), and the free memory at the end of the heap that is given back.
+_KEPT_BY_GLIBC = {-3: 1 << 25, -1: 1 << 28}
 _AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
 
 
@@ -37,6 +40,23 @@ def as_bytes(memory: object) -> int:
     if not 1.0 <= amount < math.inf:
         raise ValueError(f"memory={memory!r} must be at least one byte, and finite.")
     return int(amount)
+
+
+def keep_freed_memory() -> None:
+    """Let the C library of this process keep memory that is freed, for the next array.
+
+    The nanny of a Dask worker tells it to give all memory back at once. Tasks that make and free
+    arrays of some MB a thousand times then take three times as long: the system clears each page
+    again. Where the library has no such option, nothing happens.
+    """
+    import ctypes
+
+    try:
+        tell = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):  # not glibc
+        return
+    for option, amount in _KEPT_BY_GLIBC.items():
+        tell(option, amount)
 
 
 def format_bytes(amount: float) -> str:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from mixnorm._memory import keep_freed_memory
 from mixnorm._threads import one_thread
 from mixnorm.data.blocks import kept
 from mixnorm.data.blocks.sources import RowsNeeded
@@ -43,7 +44,7 @@ def compute(work: Callable[[Any], Any], task: Any, inputs: list[Any] | None) -> 
 
 
 def _prepare(worker: Any) -> None:
-    """Prepare the process: one thread of BLAS, and files where the nanny deletes them."""
+    """Prepare the process: one thread of BLAS, files where the nanny deletes them, memory."""
     with _PREPARING:
         if _PREPARED.is_set():
             return
@@ -54,6 +55,7 @@ def _prepare(worker: Any) -> None:
             limit.__enter__()
             _LIMITS.append(limit)
             kept.use_folder(worker.local_directory)
+            keep_freed_memory()
         _PREPARED.set()
 
 
