@@ -68,7 +68,10 @@ def test_memory_maps_travel_as_places(tmp_path):
     found = read(pickle.loads(packed), slice(300, 400), Request(np.array([2])))
     assert np.array_equal(found.X, X[300:400][:, [2]])
     # Parts of a map, and maps whose rows do not lie together, travel as copies.
-    for other in (X[500:], np.asfortranarray(X), np.memmap(path, shape=(5, 4), order="F")):
+    private = np.load(path, mmap_mode="c")
+    private[7, 1] = 5.0  # in this process alone
+    by_column = np.memmap(path, mode="r", shape=(5, 4), order="F")
+    for other in (X[500:], np.asfortranarray(X), private, private[2:], by_column):
         assert not isinstance(other, np.memmap) or MappedRows.of(other, slice(0, 5)) is None
         sent, _ = ArraySource(other).deliver(slice(2, 4), EVERYTHING)
         assert np.array_equal(read(pickle.loads(pickle.dumps(sent)), slice(2, 4)).X, other[2:4])

@@ -298,7 +298,10 @@ class MappedRows:
 
     @classmethod
     def of(cls, X: np.memmap, rows: slice) -> MappedRows | None:
-        """Return the mapped rows, or None where they do not lie together in the file."""
+        """Return the mapped rows, or None where a worker may not find the same in the file."""
+        # What was written to a map may be in this process alone (mode "c"), or on this machine.
+        if X.mode != "r":
+            return None
         if X.filename is None or not X.flags.c_contiguous or not isinstance(X.base, mmap):
             return None
         count = rows.stop - rows.start
