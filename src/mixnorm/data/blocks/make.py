@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mixnorm._array import is_numpy, is_sparse
-from mixnorm.data.blocks.remote.collections import DaskSource, is_collection
+from mixnorm.data.blocks.remote.collections import DaskSource, frame_dtype, is_collection
 from mixnorm.data.blocks.sources import ArraySource, Source
 from mixnorm.data.blocks.table import BlockTable
 
@@ -17,9 +17,10 @@ def from_arrays(X: Any, y: Any = None, sample_weight: Any = None, **options: Any
 
     Parameters
     ----------
-    X : ndarray, memory map, sparse matrix or Dask collection of shape (n_samples, n_features)
-        The columns: numbers. Of Dask, arrays and data frames; they are computed by partitions, and
-        again for each sum that reads them, so that ``persist`` saves time where memory allows it.
+    X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
+        The columns, all of them real numbers: an array, a file mapped by NumPy, a data frame, a
+        sparse matrix, or a Dask array or data frame. Dask computes each partition again for every
+        sum that reads it, so ``persist`` saves time where memory allows it.
     y : array of shape (n_samples,) or (n_samples, n_outputs), optional
         Targets or labels.
     sample_weight : array of shape (n_samples,), optional
@@ -96,14 +97,46 @@ def _as_source(X: Any, y: Any, weight: Any) -> Source:
             for each in (y, weight)
         ]
         return DaskSource(X, *others)
-    if is_sparse(X):
-        X = X.tocsr()
-    elif not is_numpy(X):
-        X = np.asarray(X)
+    X, names = _as_columns(X)
     y, weight = (None if each is None else np.asarray(each) for each in (y, weight))
-    for name, each in (("y", y), ("sample_weight", weight)):
-        if each is not None and each.shape[:1] != X.shape[:1]:
+    for name, each, most in (("y", y, 2), ("sample_weight", weight, 1)):
+        if each is None:
+            continue
+        if not 1 <= each.ndim <= most:
+            raise ValueError(
+                f"{name} has shape {each.shape}; give an array of shape ({X.shape[0]},)"
+                f"{' or (n_samples, n_outputs)' if most == 2 else ''}."
+            )
+        if len(each) != X.shape[0]:
             raise ValueError(
                 f"{name} has {len(each)} rows, but X has {X.shape[0]}; give one value per row."
             )
-    return ArraySource(X, y, weight)
+    return ArraySource(X, y, weight, names=names)
+
+
+def _as_columns(X: Any) -> tuple[Any, tuple[str, ...] | None]:
+    """Return columns as an array or a CSR matrix of numbers, and their names where all have one."""
+    names = None
+    if is_sparse(X):
+        X = X.tocsr()
+    elif not is_numpy(X):
+        given = list(getattr(X, "columns", []))
+        if given and all(isinstance(name, str) for name in given):
+            names = tuple(given)
+        # pandas would make objects of columns of several types.
+        is_pandas = hasattr(X, "iloc") and X.ndim == 2
+        X = X.to_numpy(frame_dtype(X), na_value=np.nan) if is_pandas else np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X has shape {X.shape}; give a table of shape (n_samples, n_features).")
+    if X.dtype == object:
+        # Such arrays are in memory anyway. What is missing becomes NaN, which a fit reports.
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"X has columns that are not numbers ({error}). Encode texts and categories as "
+                "numbers, and fill in missing values."
+            ) from None
+    if X.dtype.kind not in "biuf":
+        raise TypeError(f"X is of dtype {X.dtype}, but a table of row blocks takes real numbers.")
+    return X, names

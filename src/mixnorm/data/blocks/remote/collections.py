@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mixnorm._array import is_sparse
 from mixnorm.data.blocks.remote.cluster import active_client
 from mixnorm.data.blocks.sources import (
     AbsentRows,
@@ -49,9 +50,8 @@ class _Rows:
             counts = narrow.map_partitions(len).compute()
         else:
             if np.isnan(data.chunks[0]).any():
-                data = (
-                    data.copy().compute_chunk_sizes()
-                )  # it changes the array that it is called on
+                # Of a copy, as the array that it is called on is changed.
+                data = data.copy().compute_chunk_sizes()
             counts = data.chunks[0]
         starts = np.concatenate([[0], np.cumsum(np.asarray(counts, dtype=np.int64))])
         return cls(data, starts.astype(np.int64), name)
@@ -124,7 +124,21 @@ class DaskSource(Source):
                     f"{each.name} has {each.starts[-1]} rows, but X has {self.n_rows}; give one "
                     "value per row."
                 )
-        self.dtype = _frame_dtype(X) if _is_frame(X) else np.dtype(X.dtype)
+        self.dtype = frame_dtype(X) if _is_frame(X) else np.dtype(X.dtype)
+        if self.dtype.kind not in "biuf":
+            raise TypeError(
+                f"X is of dtype {self.dtype}, but a table of row blocks takes real numbers; give "
+                "X.astype(float)."
+            )
+        if not _is_frame(X) and is_sparse(X._meta):
+            raise TypeError(
+                "X is a Dask array of sparse matrices, and a table takes dense ones; write rows "
+                "to files, or give a SciPy matrix to mixnorm.data.from_arrays."
+            )
+        if weight is not None and weight.ndim != 1:
+            raise ValueError(
+                f"sample_weight has {weight.ndim} dimensions; give one weight for each row."
+            )
         if _is_frame(X) and all(isinstance(name, str) for name in X.columns):
             self.names = tuple(X.columns)
         self.has_target, self.has_weight = y is not None, weight is not None
@@ -267,7 +281,7 @@ def _take_rows(part: Any, rows: slice) -> Any:
     return part.iloc[rows] if hasattr(part, "iloc") else part[rows]
 
 
-def _frame_dtype(X: Any) -> np.dtype[Any]:
+def frame_dtype(X: Any) -> np.dtype[Any]:
     """Return the dtype for the columns of a data frame; raise if some are not numbers."""
     import pandas as pd
 
