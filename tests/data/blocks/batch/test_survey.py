@@ -82,7 +82,7 @@ def test_numbers_that_are_not_finite_are_named(sparse):
     with pytest.raises(ValueError, match=r"NaN in column 2, rows? 57"):
         survey(table, np.dtype(float))
     X[57, 2] = 1e300
-    with pytest.raises(ValueError, match=r"1e\+300, .* too large for float32 in column 2"):
+    with pytest.raises(ValueError, match=r"1e\+300, .* too large for float32, in column 2"):
         survey(from_arrays(X, block_rows=10), np.dtype(np.float32))
 
 

@@ -215,7 +215,7 @@ def test_files_that_do_not_fit_together(tmp_path):
     with pytest.raises(TableError, match=r"b.parquet has a column 'more', which .*a.parquet lacks"):
         read_parquet(tmp_path, "y")
     write(other, x=["1.0"], y=[1], z=[1.0])
-    with pytest.raises(TableError, match=r"b.parquet: column 'x' is of type string, but a feature"):
+    with pytest.raises(TableError, match=r"b.parquet: column 'x' is of type string, but features"):
         read_parquet(tmp_path, "y")
     write(other, x=[1.0], y=["1"], z=[1.0])
     with pytest.raises(TableError, match=r"b.parquet: target 'y' is of type string, unlike"):
@@ -250,7 +250,9 @@ def test_types_that_are_no_numbers(tmp_path):
         read_parquet(path, "t")
     with pytest.raises(TableError, match="target 'day' is of type timestamp"):
         read_parquet(path, "day", columns=["x"])
-    with pytest.raises(TableError, match="column 't' is of type string, but a weight"):
+    with pytest.raises(
+        TableError, match="column 't' is of type string, but weights must .* Convert"
+    ):
         read_parquet(path, weight="t", columns=["x"])
 
 
@@ -259,12 +261,16 @@ def test_nothing_to_read(tmp_path):
         read_parquet(tmp_path)
     with pytest.raises(TableError, match="does not exist"):
         read_parquet(tmp_path / "none.parquet")
-    with pytest.raises(TableError, match="holds no Parquet files"):
+    with pytest.raises(TableError, match="matches no Parquet files"):
         read_parquet(str(tmp_path / "*.parquet"))
     with pytest.raises(TableError, match="list of Parquet files is empty"):
         read_parquet([])
     with pytest.raises(TypeError, match="must be a file, a folder"):
         read_parquet(3)
+    with pytest.raises(TypeError, match="target=3 must be the name of a column"):
+        read_parquet(write(tmp_path / "a.parquet", x=[1.0]), 3)
+    with pytest.raises(TypeError, match=r"weight=\['x'\] must be the name"):
+        read_parquet(tmp_path, weight=["x"])
     write(tmp_path / "a.parquet", x=np.float64([]), y=np.float64([]))
     with pytest.raises(TableError, match="has no rows"):
         read_parquet(tmp_path)

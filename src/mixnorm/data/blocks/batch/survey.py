@@ -187,7 +187,9 @@ def check_finite(X: Any, dtype: Any, names: tuple[str, ...] | None = None) -> No
         row = int(np.flatnonzero(np.any(bad, axis=1))[0])
         column = int(np.flatnonzero(bad[row])[0])
         value = X[row, column]
-    what = "NaN" if np.isnan(value) else f"{value}, infinity or too large for {np.dtype(dtype)}"
+    what = "NaN" if np.isnan(value) else "infinity"
+    if np.isfinite(value):
+        what = f"{value}, which is too large for {np.dtype(dtype)},"
     raise RowError(
         f"The table contains {what} in column {column if names is None else repr(names[column])}, "
         "{place}. Numbers must be finite: fill in or leave out such rows.",

@@ -84,10 +84,17 @@ def check_labels(y: np.ndarray) -> np.ndarray:
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
+    if y.ndim > 2:
+        raise ValueError(f"The targets have {y.ndim} dimensions, and labels are one column.")
     if y.ndim != 1:
         raise ValueError(
             f"The table has {y.shape[1]} target columns, and labels are one column; name one of "
             "them as the target."
+        )
+    if y.dtype.kind in "cS":
+        what = "complex numbers" if y.dtype.kind == "c" else "bytes"
+        raise TypeError(
+            f"The labels of the table are {what}; give whole numbers, texts or booleans."
         )
     if y.dtype.kind == "f":
         odd = ~np.isfinite(y) | (y != np.floor(y))

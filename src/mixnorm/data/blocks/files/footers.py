@@ -72,6 +72,8 @@ def find_files(path: Any) -> list[str]:
     else:
         raise TableError(f"{text} does not exist; give a Parquet file, a folder, or a pattern.")
     if not found:
+        if glob.has_magic(text) and not os.path.exists(text):
+            raise TableError(f"{text} matches no Parquet files.")
         raise TableError(
             f"{text} holds no Parquet files; files in folders need a name that ends in "
             f"{', '.join(_SUFFIXES)}."
@@ -158,12 +160,15 @@ def find_columns(
 ) -> tuple[list[RowGroups], TableColumns]:
     """Return the row groups of all files that have rows, and the columns of the table."""
     targets = _as_names("target", target)
+    if not (weight is None or isinstance(weight, str)):
+        raise TypeError(f"weight={weight!r} must be the name of a column.")
     # Without the rest of the footer, which is large where there are many columns and row groups.
     footers = [(path, read_footer(path)._replace(metadata=None)) for path in files]
     full = [(path, footer) for path, footer in footers if sum(footer.rows)]
     if not full:
-        others = "has" if len(files) == 1 else f"and {len(files) - 1} more files have"
-        raise TableError(f"{files[0]} {others} no rows; a table needs at least one.")
+        which = f"{files[0]} has" if len(files) == 1 else f"The {len(files)} files have"
+        more = "" if len(files) == 1 else f" (the first is {files[0]})"
+        raise TableError(f"{which} no rows{more}; a table needs at least one.")
     roles = {**dict.fromkeys(targets, "target"), **({} if weight is None else {weight: "weight"})}
     if weight in targets:
         raise ValueError(f"weight={weight!r} is also the target; they are two columns.")
@@ -206,6 +211,8 @@ def _as_names(parameter: str, value: Any) -> tuple[str, ...]:
     """Return names as a tuple."""
     if value is None:
         return ()
+    if not isinstance(value, Iterable):
+        raise TypeError(f"{parameter}={value!r} must be the name of a column, or a list of names.")
     names = (value,) if isinstance(value, str) else tuple(value)
     for name in names:
         if not isinstance(name, str):
@@ -242,10 +249,16 @@ def _check_names(path: str, footer: Footer, first: str, names: Sequence[str], al
 
 def _check_number(path: str, name: str, kind: Any, role: str) -> None:
     if _value_dtype(kind) is None:
+        needs = "weights" if role == "weight" else "features"
+        advice = (
+            "Convert it."
+            if role == "weight"
+            else "Leave it out with columns=[...]; mixnorm fit on the command line takes texts and "
+            "dates too."
+        )
         raise TableError(
-            f"{path}: column {name!r} is of type {kind}, but a {role} must be numbers (integers, "
-            "floats, decimals or bools). Leave it out with columns=[...]; mixnorm fit on the "
-            "command line takes texts and dates too."
+            f"{path}: column {name!r} is of type {kind}, but {needs} must be numbers (integers, "
+            f"floats, decimals or bools). {advice}"
         )
 
 

@@ -296,13 +296,17 @@ class _OpenFile:
                 column = column.dictionary_decode()
             if column.null_count:
                 row = int(np.flatnonzero(column.is_null().to_numpy(False))[0])
-                what = "target" if name in self._known.targets else "column"
-                what = "weight" if name == self._known.weight else what
-                self._fail(
-                    groups, passed + row, f"{what} {name!r} has a missing value",
-                    "Fill it in or leave the row out; mixnorm fit on the command line takes "
-                    "missing values of features.",
-                )  # fmt: skip
+                what, advice = (
+                    "column",
+                    (
+                        "Fill it in or leave the row out; mixnorm fit on the command line takes "
+                        "missing values of features."
+                    ),
+                )
+                if name in self._known.targets or name == self._known.weight:
+                    what = "weight" if name == self._known.weight else "target"
+                    advice = "Fill it in or leave the row out."
+                self._fail(groups, passed + row, f"{what} {name!r} has a missing value", advice)
             found[name] = _as_array(column)
         weight = found.get(self._known.weight or "")
         if weight is not None:
