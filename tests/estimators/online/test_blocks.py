@@ -270,6 +270,8 @@ def test_what_a_table_does_not_go_with():
         MirrorDescentClassifier(class_weight="balanced").partial_fit(table)
     with pytest.raises(ValueError, match="least 2 classes"):
         MirrorDescentClassifier(shuffle=False).fit(from_arrays(X, np.ones(N)))
+    with pytest.raises(ValueError, match="The table has no rows"):
+        MirrorDescentClassifier(shuffle=False).fit(from_arrays(X[:0], LABELS[:0]))
 
 
 def test_no_warning_about_many_classes():

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from mixnorm._array import MatrixLike
+from mixnorm.data import check_in_memory
 from mixnorm.estimators._common.classifier import ClassifierFace
 from mixnorm.estimators._common.fitted import FittedMixin
 from mixnorm.estimators._common.progress import CallbackSupportMixin
@@ -21,6 +22,7 @@ class StagedMixin(FittedMixin):
 
     def _staged_scores(self, X: MatrixLike) -> Iterator[Any]:
         """Yield the scores of new data after 1, 2, ... rounds."""
+        check_in_memory(X, f"A staged prediction of {type(self).__name__}")
         yield from self._get_model().staged_scores(self._check_new(X))
 
     def staged_predict(self, X: MatrixLike) -> Iterator[Any]:

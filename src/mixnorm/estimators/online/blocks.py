@@ -22,7 +22,7 @@ from mixnorm.data import (
     label_facts,
 )
 from mixnorm.engines import mirror
-from mixnorm.estimators._common.blocks.tables import require_target, validate_table
+from mixnorm.estimators._common.blocks.tables import check_not_empty, require_target, validate_table
 from mixnorm.estimators._common.inputs import (
     apply_class_weights,
     row_weights,
@@ -79,6 +79,7 @@ def learn_table(
     if whole or estimator._resume is None:
         estimator._check_parameters()
     require_target(estimator, table)
+    check_not_empty(estimator, table)
     survey = _survey_targets(estimator, table)
     if whole and not survey.weight > 0.0:
         raise ValueError("sample_weight is zero for every row; give some row a positive one.")

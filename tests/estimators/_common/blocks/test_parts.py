@@ -124,7 +124,7 @@ def test_other_takers_of_arrays_in_memory():
         bounds.rademacher("l2,2", chunked, radius=1.0)
     with pytest.raises(TypeError, match="^MKLRegressor takes arrays in memory"):
         MKLRegressor(kernel="precomputed").fit(da.ones((1, 60, 60)), NUMBERS)
-    with pytest.raises(TypeError, match="^ShareBoostClassifier takes arrays in memory"):
+    with pytest.raises(TypeError, match="^A staged prediction of ShareBoost"):
         next(fit(ShareBoostClassifier).staged_predict(chunked))
 
 

@@ -14,13 +14,8 @@ def validate_table(estimator: Any, table: BlockTable, *, reset: bool = True) -> 
 
     Its numbers are checked where they are read.
     """
-    n_rows, n_features = table.shape
-    name = type(estimator).__name__
-    if n_rows == 0 or n_features == 0:
-        what = "rows" if n_rows == 0 else "columns"
-        raise ValueError(
-            f"The table has no {what} (shape {table.shape}), and {name} needs at least one."
-        )
+    check_not_empty(estimator, table)
+    n_features, name = table.shape[1], type(estimator).__name__
     names = None if table.names is None else np.asarray(table.names, dtype=object)
     if reset:
         estimator.n_features_in_ = n_features
@@ -42,6 +37,16 @@ def validate_table(estimator: Any, table: BlockTable, *, reset: bool = True) -> 
             "the same columns in the same order."
         )
     return table
+
+
+def check_not_empty(estimator: Any, table: BlockTable) -> None:
+    """Raise for a table without rows or columns."""
+    if 0 in table.shape:
+        what = "rows" if table.shape[0] == 0 else "columns"
+        raise ValueError(
+            f"The table has no {what} (shape {table.shape}), and {type(estimator).__name__} needs "
+            "at least one."
+        )
 
 
 def require_target(estimator: Any, table: BlockTable) -> None:
