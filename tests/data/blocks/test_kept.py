@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -76,3 +79,29 @@ def test_a_token_finds_what_is_kept_until_it_is_forgotten(tmp_path, monkeypatch)
     assert find_kept("token of a test", 1, None) is not kept
     forget("token of a test")
     forget("token of a test")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_leaves_the_files_of_its_parent():
+    code = (
+        "import os, sys, numpy as np\n"
+        "from mixnorm.data.blocks.kept import find_kept, forget\n"
+        "block = find_kept('token', 1, None).block(0)\n"
+        "block.append([0], np.ones((1, 3)))\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    forget('token')\n"
+        "    os._exit(0)\n"
+        "os.waitpid(child, 0)\n"
+        "print(block._path.exists())\n"
+        "forget('token')\n"
+        "print(block._path.exists())\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert found.stdout.split() == ["True", "False"]
+
+
+def test_a_folder_that_cannot_be_used_is_named(tmp_path):
+    kept = Kept(1, str(tmp_path / "none"))
+    with pytest.raises(FileNotFoundError, match="no files for rows can be made in .*none"):
+        kept.block(0).append([0], make_rows(0, 1))

@@ -1,7 +1,11 @@
+import pickle
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.preprocessing import StandardScaler
 
 from mixnorm.data import ALL_COLUMNS, from_arrays, join_rows, read_parquet
 
@@ -95,3 +99,34 @@ def test_wide_tables_have_fewer_rows_in_a_block():
     assert from_arrays(np.zeros((1, 10_000))).block_rows < 2000
     with pytest.raises(ValueError, match="block_rows=0 must be at least 1"):
         from_arrays(np.zeros((1, 1)), block_rows=0)
+
+
+def test_fits_keep_rows_apart(arrays, tmp_path):
+    X, y, weight = arrays
+    table = from_arrays(X, y, weight, block_rows=9, memory=1, folder=str(tmp_path))
+    one, other = table.for_one_fit(), table.for_one_fit()
+    for each in (one, other):
+        each.sum(lambda block: block.made.sum(), columns=ALL_COLUMNS, recipe=Halves((1,)))
+    assert table.full_reads == one.full_reads == 2
+    assert len(list(tmp_path.iterdir())) == 2
+    one.forget()
+    assert len(list(tmp_path.iterdir())) == 1
+    del other, each
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_table_is_no_array(arrays):
+    table = from_arrays(arrays[0], block_rows=9)
+    assert repr(table) == "BlockTable(shape=(100, 4), n_blocks=12)"
+    for take in (np.asarray, StandardScaler().fit, GridSearchCV(Ridge(), {}).fit):
+        with pytest.raises(TypeError, match=r"not an array, .* table\.sample"):
+            take(table)
+    assert len(pickle.loads(pickle.dumps(table))) == 100
+
+
+@pytest.mark.parametrize("name", ["folder", "checkpoint"])
+def test_paths_are_checked(name):
+    with pytest.raises(TypeError, match=f"{name}=3 must be a path, got int"):
+        from_arrays(np.zeros((1, 1)), **{name: 3})
+    with pytest.raises(ValueError, match=f"{name}='' is empty"):
+        from_arrays(np.zeros((1, 1)), **{name: ""})

@@ -1,8 +1,10 @@
 """ShareBoost on tables of row blocks, beside the same fit in memory."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -254,3 +256,61 @@ def test_tables_are_no_arrays(labelled):
     table = from_arrays(*labelled)
     assert isinstance(table, BlockTable)
     assert (len(table), table.shape, table.ndim) == (600, (600, 12), 2)
+
+
+def test_a_fit_leaves_nothing_behind(labelled, tmp_path):
+    """Neither files, nor labels or weights that have changed since."""
+    X, y, weight = (part.copy() for part in labelled)
+    table = from_arrays(X, y, weight, block_rows=100, memory="1 KB", folder=tmp_path)
+    ShareBoostClassifier(3).fit(table)
+    assert not any(tmp_path.iterdir())
+    y[:], weight[:] = y[::-1].copy(), weight[::-1].copy()
+    fresh = from_arrays(X, y, weight, block_rows=100)
+    assert np.array_equal(
+        ShareBoostClassifier(3).fit(table).coef_, ShareBoostClassifier(3).fit(fresh).coef_
+    )
+    table.on_progress = fail
+    with pytest.raises(RuntimeError, match="enough"):
+        ShareBoostClassifier(3).fit(table)
+    assert not any(tmp_path.iterdir())
+
+
+def fail(done, whole):
+    if done == whole:
+        raise RuntimeError("enough")
+
+
+def test_fits_in_threads_share_a_table(labelled):
+    X, y, weight = labelled
+    table = from_arrays(X, y, weight, block_rows=50, memory="1 KB", executor=1)
+    weights = [None, "balanced", {"a": 3.0}]
+
+    def fit(given):
+        return ShareBoostClassifier(4, class_weight=given).fit(table).coef_
+
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(fit, weights))
+    assert all(np.array_equal(coef, fit(given)) for coef, given in zip(found, weights, strict=True))
+
+
+def test_names_of_a_data_frame(labelled):
+    X, y, _ = labelled
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(12)])
+    model = ShareBoostClassifier(3).fit(from_arrays(frame, y))
+    assert model.selected_names_ == ShareBoostClassifier(3).fit(frame, y).selected_names_
+    assert np.array_equal(model.predict(frame), model.predict(from_arrays(frame)))
+
+
+@pytest.mark.parametrize("kind", ["S1", complex])
+def test_labels_that_are_refused_in_memory_too(kind, labelled):
+    X, y, _ = labelled
+    y = np.unique(y, return_inverse=True)[1].astype(kind)
+    with pytest.raises(TypeError, match="The labels of the table are"):
+        ShareBoostClassifier(3).fit(from_arrays(X, y))
+
+
+def test_staged_predictions_take_arrays(labelled):
+    X, y, _ = labelled
+    table = from_arrays(X, y)
+    with pytest.raises(TypeError, match="A staged prediction of ShareBoostClassifier takes arrays"):
+        next(ShareBoostClassifier(2).fit(table).staged_predict(table))

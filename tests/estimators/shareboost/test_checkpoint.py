@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from mixnorm import GreedyOptions, ShareBoostClassifier
+from mixnorm import GreedyOptions, ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.data import from_arrays
 from mixnorm.estimators.shareboost.checkpoint import Checkpoint
 from mixnorm.models import Path, Round
@@ -97,6 +97,8 @@ def test_other_fits_and_damage(rows, tmp_path):
         (ShareBoostClassifier(4), rows),
         (ShareBoostClassifier(3, alpha=0.5), rows),
         (ShareBoostClassifier(3), (X + 1.0, y)),
+        (ShareBoostClassifier(3), (X, y[::-1])),
+        (ShareBoostClassifier(3), (X[::-1], y)),
     ):
         with pytest.raises(ValueError, match="belongs to a fit of other data"):
             model.fit(table(given, place))
@@ -104,6 +106,22 @@ def test_other_fits_and_damage(rows, tmp_path):
     for part in (b"", b"text", whole[:-40], whole[: len(whole) // 2]):
         place.write_bytes(part)
         with pytest.raises(ValueError, match="is damaged"):
+            ShareBoostClassifier(3).fit(table(rows, place))
+
+
+def test_a_regression_on_other_rows(rows, tmp_path):
+    """Of a compressed table too: neither targets nor columns alone tell a fit."""
+    X, y = rows
+    place = tmp_path / "run.ckpt"
+    ShareBoostRegressor(3).fit(table((X, y), place))
+    for given in ((X, y[::-1]), (X[:, ::-1], y), (X, y, 1.0 + y)):
+        with pytest.raises(ValueError, match="belongs to a fit of other data"):
+            ShareBoostRegressor(3).fit(from_arrays(*given, block_rows=64, checkpoint=place))
+
+
+def test_a_place_that_cannot_be_written(rows, tmp_path):
+    for place, words in ((tmp_path, "is a folder"), (tmp_path / "no" / "x", "is not a folder")):
+        with pytest.raises(ValueError, match=words):
             ShareBoostClassifier(3).fit(table(rows, place))
 
 

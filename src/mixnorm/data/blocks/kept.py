@@ -6,6 +6,7 @@ the same bits.
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import threading
@@ -69,7 +70,7 @@ class Kept:
 
     def __init__(self, limit: int, folder: str | None = None) -> None:
         self._limit, self._given = limit, folder
-        self._place: Path | None = None
+        self._place: OwnFolder | None = None
         self._blocks: dict[tuple[int, str], _KeptBlock] = {}
         self._lock = threading.Lock()
         self._used = 0
@@ -100,8 +101,8 @@ class Kept:
         with self._lock:
             if self._place is None:
                 folder = self._given or _FOLDER.get("folder")
-                self._place = Path(tempfile.mkdtemp(prefix="mixnorm-rows-", dir=folder))
-            return self._place / "{}.{}".format(*name)
+                self._place = OwnFolder("mixnorm-rows-", folder)
+            return self._place.path / "{}.{}".format(*name)
 
     @property
     def bytes_on_disk(self) -> int:
@@ -114,7 +115,36 @@ class Kept:
             self._blocks, self._used = {}, 0
             place, self._place = self._place, None
         if place is not None:
-            shutil.rmtree(place, ignore_errors=True)
+            place.delete()
+
+
+class OwnFolder:
+    """A new folder for files of this process.
+
+    Parameters
+    ----------
+    prefix : str
+        How its name begins.
+    folder : str, optional
+        Where to make it; the system's folder for temporary files by default.
+    """
+
+    def __init__(self, prefix: str, folder: str | None) -> None:
+        try:
+            self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=folder))
+        except OSError as error:
+            where = "the system's folder for temporary files" if folder is None else repr(folder)
+            raise type(error)(
+                error.errno,
+                f"no files for rows can be made in {where} ({error.strerror}). Name another one "
+                "with folder=..., or give more memory=...",
+            ) from error
+        self._process = os.getpid()
+
+    def delete(self) -> None:
+        """Delete the folder, unless this process is a fork of the one that made it."""
+        if os.getpid() == self._process:
+            shutil.rmtree(self.path, ignore_errors=True)
 
 
 class _KeptBlock:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import os
 import secrets
 import weakref
 from collections.abc import Callable, Generator, Iterator
@@ -105,6 +107,14 @@ class _Task:
                 made = np.asarray(recipe.columns(recipe.keys), dtype=np.intp)
                 columns = join_columns(columns, made)
         return Request(columns, bool(self.target), self.source.has_weight)
+
+
+@dataclass
+class _Reads:
+    """What has been read of a table."""
+
+    bytes_read: int = 0
+    full: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +221,11 @@ class BlockTable:
     ) -> None:
         if block_rows is not None:
             check_count("block_rows", block_rows, other=" or None")
+        for name, path in (("folder", folder), ("checkpoint", checkpoint)):
+            if not (path is None or isinstance(path, str | os.PathLike)):
+                raise TypeError(f"{name}={path!r} must be a path, got {type(path).__name__}.")
+            if path is not None and not os.fspath(path):
+                raise ValueError(f"{name}={path!r} is empty; name a path, or leave it out.")
         self.source, self.memory = source, as_bytes(memory)
         self.block_rows = _default_rows(source) if block_rows is None else int(block_rows)
         self.folder, self.checkpoint, self._executor = folder, checkpoint, executor
@@ -218,10 +233,7 @@ class BlockTable:
         self.dtype, self.sparse, self.names = source.dtype, source.sparse, source.names
         self.ndim = 2
         self._blocks = list(split_rows(source.n_rows, self.block_rows))
-        #: Bytes read from files, by all sums so far.
-        self.bytes_read = 0
-        #: Sums so far that read all columns.
-        self.full_reads = 0
+        self._reads = _Reads()
         #: Called with the number of finished blocks and of all blocks, while a sum is under way.
         self.on_progress: Callable[[int, int], None] | None = None
         self._token = secrets.token_hex(8)
@@ -229,6 +241,17 @@ class BlockTable:
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"BlockTable(shape={self.shape}, n_blocks={self.n_blocks})"
+
+    def __array__(self, *args: Any, **options: Any) -> np.ndarray:
+        # Without this NumPy would make an array of one object, over which others stumble later.
+        raise TypeError(
+            "A table of row blocks is not an array, and may be larger than memory. Learners that "
+            "work on blocks take it in fit(table); for anything else draw some rows: "
+            "X, y, weight = table.sample(10_000, random_state=0)."
+        )
 
     @property
     def n_blocks(self) -> int:
@@ -239,6 +262,16 @@ class BlockTable:
     def blocks(self) -> list[slice]:
         """The rows of each block."""
         return list(self._blocks)
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes read from files, by all sums so far."""
+        return self._reads.bytes_read
+
+    @property
+    def full_reads(self) -> int:
+        """Number of sums so far that read all columns."""
+        return self._reads.full
 
     def executor(self) -> Executor:
         """Return who computes the sums."""
@@ -276,7 +309,7 @@ class BlockTable:
             Rows of another type for ``Block.codes``, such as bytes; they are kept too.
         """
         tree = TreeSum(combine)
-        self.full_reads += isinstance(columns, slice)
+        self._reads.full += isinstance(columns, slice)
         for subtrees in self._run(function, columns, target, recipe, combine, beside, codes):
             tree.extend(subtrees)
         return tree.total()
@@ -318,7 +351,7 @@ class BlockTable:
         )  # fmt: skip
         done = 0
         for task, found in zip(tasks, executor.run(run_task, tasks), strict=True):
-            self.bytes_read += found.bytes_read
+            self._reads.bytes_read += found.bytes_read
             done += len(task.blocks)
             if self.on_progress is not None:
                 self.on_progress(done, self.n_blocks)
@@ -342,7 +375,7 @@ class BlockTable:
             With the weights, where the table has them.
         """
         for blocks, bytes_read in read_ahead(self._read(columns, target)):
-            self.bytes_read += bytes_read
+            self._reads.bytes_read += bytes_read
             for block in blocks:
                 yield block
                 if self.on_progress is not None:
@@ -451,6 +484,16 @@ class BlockTable:
             folder=self.folder,
             checkpoint=self.checkpoint,
         )
+
+    def for_one_fit(self) -> BlockTable:
+        """Return the same table, which keeps rows of its own for later sums.
+
+        Fits that use one table after another, or at the same time, then leave nothing behind and do
+        not disturb each other. What they read is counted in both tables.
+        """
+        other = copy.copy(self)
+        other._token, other._finalizer = secrets.token_hex(8), None
+        return other
 
     def forget(self) -> None:
         """Drop all rows that are kept for later sums."""

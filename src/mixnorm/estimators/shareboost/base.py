@@ -52,7 +52,6 @@ from mixnorm.exceptions import (
 )
 from mixnorm.models import ClassOutputs, Inputs, NumberOutputs, Path, PathModel, Predictor
 from mixnorm.pools import (
-    BlockPool,
     Columns,
     Pool,
     PreparedPool,
@@ -76,6 +75,8 @@ class _Training:
     weight: Array
     n_rows: float
     outputs: ClassOutputs | NumberOutputs
+    #: What tells a table of blocks from others: statistics, and the rows and targets of a sample.
+    facts: tuple[Any, ...] = ()
 
 
 class BaseShareBoost(
@@ -164,21 +165,33 @@ class BaseShareBoost(
         previous = self._find_previous()
         if previous is not None:
             self._check_continues(previous, table.shape[1])
+        own = table.for_one_fit()
+        try:
+            return self._run(self._train_on(own), previous, (table, None, None), progress)
+        finally:
+            own.forget()
+
+    def _train_on(self, table: BlockTable) -> _Training:
+        """Return a table of row blocks as the engine takes it."""
         dtype = working_dtype(np.empty(0, dtype=table.dtype))
         found, outputs, n_outputs = self._survey_table(table, dtype)
         options, pool = self.options_, copy.deepcopy(self._pool())
         if isinstance(outputs, NumberOutputs) and found.compresses(pool, outputs.loss):
             small = found.compress(outputs, bool(self.fit_intercept))
             data = self._bind_compressed(pool, small)
-            training = _Training(data, small.target, n_outputs, small.weight, found.n_rows, outputs)
-        else:
-            bound = found.data if options.scan == "sample" else replace(found.data, screen=None)
-            scale, intercept = options.scale, self.fit_intercept
-            blocks = pool.prepare_blocks(bound, scale=scale, fit_intercept=intercept)
-            training = _Training(
-                blocks, found.target, n_outputs, found.weight, found.n_rows, outputs
+            facts = small.X, small.target, small.weight
+            return _Training(
+                data, small.target, n_outputs, small.weight, found.n_rows, outputs, facts
             )
-        return self._run(training, previous, (table, None, None), progress)
+        bound = found.data if options.scan == "sample" else replace(found.data, screen=None)
+        scale, intercept = options.scale, self.fit_intercept
+        blocks = pool.prepare_blocks(bound, scale=scale, fit_intercept=intercept)
+        moments, sample = found.data.statistics, found.data.sample
+        facts = (moments.low, moments.high, moments.mean, moments.deviation)
+        facts += (sample.X, sample.weight, found.target.sample)
+        return _Training(
+            blocks, found.target, n_outputs, found.weight, found.n_rows, outputs, facts
+        )
 
     def _bind_compressed(self, pool: Any, small: CompressedRows) -> PreparedPool:
         """Return the columns bound to a small table with the same squared loss."""
@@ -254,13 +267,11 @@ class BaseShareBoost(
         """Return the file that a table of blocks names for the path of its fit, if it does."""
         if not isinstance(X, BlockTable) or X.checkpoint is None:
             return None
-        data, facts = training.data, []
-        if isinstance(data, BlockPool):
-            found = data.data.statistics
-            facts = [found.low, found.high, found.mean, found.deviation]
         size = self.n_features_to_select, X.shape, X.block_rows, X.names, training.n_rows
         options = self.options_.get_params(deep=False)
-        mark = joblib.hash((self._settings(), options, size, facts, vars(training.outputs)))
+        mark = joblib.hash(
+            (self._settings(), options, size, training.facts, vars(training.outputs))
+        )
         return Checkpoint(X.checkpoint, str(mark))
 
     def _bind_pool(self, pool: Pool, X: Array, weight: Array) -> Any:

@@ -38,6 +38,19 @@ class Checkpoint:
     def read(self) -> Path | None:
         """Return the path in the file, or None if there is no file yet."""
         place = FilePath(self.path)
+        if place.is_dir():
+            raise ValueError(
+                f"checkpoint={os.fspath(self.path)!r} is a folder; name a file, such as "
+                f"{str(place / 'run.ckpt')!r}."
+            )
+        # Now, not after the first round, which may take long.
+        folder = place.absolute().parent
+        if not (folder.is_dir() and os.access(folder, os.W_OK)):
+            reason = "cannot be written to" if folder.is_dir() else "is not a folder"
+            raise ValueError(
+                f"checkpoint={os.fspath(self.path)!r} cannot be written: {folder} {reason}. Make "
+                "the folder, or name a file elsewhere."
+            )
         if not place.exists():
             return None
         try:

@@ -6,8 +6,6 @@ are gathered once, in memory or in a file that is mapped, and never read from th
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from mixnorm._array import is_sparse
 from mixnorm._chunks import blocks as split_rows
 from mixnorm.data.base import BaseMatrix, ColumnSet, ColumnStatistics, positive_totals
 from mixnorm.data.blocks.batch.survey import survey
+from mixnorm.data.blocks.kept import OwnFolder
 from mixnorm.data.blocks.sources import ALL_COLUMNS, ColumnChoice
 from mixnorm.data.blocks.table import Block, BlockTable
 from mixnorm.data.dense import DenseColumns, DenseMatrix
@@ -285,9 +284,9 @@ class _DenseStore(_Store):
         """Return a file with room for so many columns, with those gathered so far in it."""
         n, first = self._table.shape[0], self._folder is None
         if first:
-            name = tempfile.mkdtemp(prefix="mixnorm-columns-", dir=self._table.folder)
-            self._folder = Path(name)
-            weakref.finalize(self, shutil.rmtree, name, ignore_errors=True)
+            made = OwnFolder("mixnorm-columns-", self._table.folder)
+            self._folder = made.path
+            weakref.finalize(self, made.delete)
         old = self._rows[: len(self._places)]
         # An array that is longer than the file makes it longer.
         mode: Any = "w+" if first else "r+"
