@@ -92,6 +92,13 @@ class BaseMatrix:
         """Return ``Xᵀ residual``, of shape ``(n_features, n_outputs)``."""
         raise NotImplementedError
 
+    def keep_rows(self, array: np.ndarray) -> np.ndarray:
+        """Return an array by row where it is to stay: here in memory, as it is.
+
+        Tables that do not fit into memory put large ones into files.
+        """
+        return array
+
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return ``X weights``, output by output, for entries in the working dtype.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from mixnorm._array import Array, device_of, epsilon, namespace
@@ -27,6 +28,10 @@ class Labels:
     one_hot: Array
     position: Array
     ones: Array
+
+    def stow(self, keep: Callable[[Any], Any]) -> Labels:
+        """Return the labels with their one-hot rows where a function puts them."""
+        return replace(self, one_hot=keep(self.one_hot))
 
     def pick(self, scores: Array) -> Any:
         """Return the label's entry of each row."""

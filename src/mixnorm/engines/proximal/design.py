@@ -41,6 +41,10 @@ class SharedDesign:
         self.n_outputs = n_outputs
         self.dtype = self.matrix.dtype
 
+    def keep_rows(self, array: np.ndarray) -> np.ndarray:
+        """Return an array by row where it is to stay, in memory or in a file."""
+        return self.matrix.keep_rows(array)
+
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return the scores ``X W``."""
         return self.matrix.scores(weights)
@@ -72,6 +76,10 @@ class _PerTask:
         for task, (part, size) in enumerate(zip(self._parts, self._sizes, strict=True)):
             scores[task, :size] = part.scores(weights[:, task, None])[:, 0]
         return scores.T
+
+    def keep_rows(self, array: np.ndarray) -> np.ndarray:
+        """Return an array by row as it is, in memory."""
+        return array
 
     def gradient(self, theta: np.ndarray) -> np.ndarray:
         """Return the product of the transposed columns of every task with its column of theta."""

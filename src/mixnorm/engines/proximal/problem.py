@@ -115,7 +115,8 @@ class NormProblem:
         """Return the point with these weights and scores."""
         self.effort.spent += self.effort_of_loss
         value, residual = self.loss.value_and_residual(scores, self.target, self.weight)
-        return Point(weights, intercept, scores, value, residual)
+        keep = self.design.keep_rows
+        return Point(weights, intercept, keep(scores), value, keep(residual))
 
     def beyond(self, point: Point, before: Point, push: float) -> Point:
         """Return the point that momentum leads to (:eq:`accelerated-point`).
@@ -241,7 +242,8 @@ class NormProblem:
         """
         if not self.fit_intercept:
             return point.residual
-        return np.asarray(self.loss.balance(point.residual, self.target, self.weight))
+        found = np.asarray(self.loss.balance(point.residual, self.target, self.weight))
+        return self.design.keep_rows(found)
 
     def objective(self, point: Point) -> float:
         """Return the objective."""

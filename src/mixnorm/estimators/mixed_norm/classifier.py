@@ -113,6 +113,8 @@ class NormClassifier(ClassifierFace, OneDesign):
         weight, X, labels = drop_unweighted_rows(weight, X, labels)
         self._check_classes(classes, labels, weight)
         target = loss.encode(labels, len(classes), weight)
+        if isinstance(X, BlockMatrix):
+            target = target.stow(X.keep_rows)
         X, units = self._columns(X, weight)
         training = Training(SharedDesign(X, len(classes)), loss, target, weight, **units)
         known = copy.deepcopy(loss) if gives_probabilities(loss) else None

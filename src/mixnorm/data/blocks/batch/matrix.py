@@ -6,6 +6,7 @@ are gathered once, in memory or in a file that is mapped, and never read from th
 
 from __future__ import annotations
 
+import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,9 @@ from mixnorm.data.dense import DenseColumns, DenseMatrix
 from mixnorm.data.sparse import SparseColumns
 
 # Share of the table's memory for columns that are gathered.
-_SHARE_GATHERED = 0.5
+_SHARE_GATHERED = 0.3
+# Arrays by row with a larger share of it, such as scores, are in files.
+_SHARE_OF_ARRAY = 1.0 / 32.0
 # Bytes of the rows of a block that are converted at a time: they stay in the cache.
 _BYTES_PER_CHUNK = 1 << 20
 # Rounding of a gradient in standard units that may come from means, by the dtype.
@@ -88,6 +91,20 @@ class BlockMatrix(BaseMatrix):
     def columns(self, index: np.ndarray) -> ColumnSet:
         """Return some columns; those that have not been gathered are read from the table."""
         return self._store.columns(np.asarray(index))
+
+    def keep_rows(self, array: np.ndarray) -> np.ndarray:
+        """Return an array by row in a file, if it is large beside the table's memory.
+
+        The file has no name, and goes when the array does. The system keeps its pages in memory as
+        long as there is room for them.
+        """
+        if array.nbytes <= _SHARE_OF_ARRAY * self.table.memory:
+            return array
+        # Output by output in memory, as scores lie: the transposed array is written row by row.
+        with tempfile.TemporaryFile(prefix="mixnorm-arrays-", dir=self.table.folder) as file:
+            mapped = np.memmap(file, dtype=array.dtype, mode="w+", shape=array.T.shape)
+        mapped[...] = array.T
+        return np.asarray(mapped).T
 
     def statistics(self, weight: np.ndarray) -> ColumnStatistics:
         """Return statistics of the columns as they are in the table, in the working dtype."""
