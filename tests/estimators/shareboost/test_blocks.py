@@ -11,7 +11,7 @@ from scipy import sparse
 from mixnorm import GreedyOptions, ShareBoostClassifier, ShareBoostRegressor
 from mixnorm.data import BlockTable, from_arrays
 from mixnorm.estimators.shareboost import blocks as blocks_module
-from mixnorm.pools import Boxes, Columns
+from mixnorm.pools import Boxes, Columns, Stumps
 
 EXACT = GreedyOptions(tol=1e-10)
 
@@ -314,3 +314,15 @@ def test_staged_predictions_take_arrays(labelled):
     table = from_arrays(X, y)
     with pytest.raises(TypeError, match="A staged prediction of ShareBoostClassifier takes arrays"):
         next(ShareBoostClassifier(2).fit(table).staged_predict(table))
+
+
+@pytest.mark.parametrize("pool", [Columns(), Stumps()])
+def test_entries_that_are_stored_in_parts(pool, labelled):
+    X, y, _ = labelled
+    whole = sparse.csr_array(np.where(np.abs(X) > 1.0, X, 0.0))
+    halves = np.repeat(whole.data, 2) / 2, np.repeat(whole.indices, 2), 2 * whole.indptr
+    parts = sparse.csr_array(halves, shape=whole.shape)
+    model = ShareBoostClassifier(3, pool=pool).fit(from_arrays(parts, y, block_rows=100))
+    memory = ShareBoostClassifier(3, pool=pool).fit(whole.toarray(), y)
+    assert model.atoms_ == memory.atoms_
+    assert parts.nnz == 2 * whole.nnz

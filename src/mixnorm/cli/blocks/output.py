@@ -56,12 +56,12 @@ class _CsvWriter:
     """Writes CSV, with a header first."""
 
     def __init__(self, put: Any) -> None:
-        self._put, self._begun = put, False
+        self._put, self._has_header = put, False
 
     def write(self, columns: Columns) -> None:
         """Write some rows."""
-        self._put(format_csv(columns, header=not self._begun))
-        self._begun = True
+        self._put(format_csv(columns, header=not self._has_header))
+        self._has_header = True
 
 
 class _ParquetWriter:

@@ -66,7 +66,7 @@ def predict_files(
         raise TableError("The model was fitted on a LIBSVM file; give it a LIBSVM file.")
     if options.output is not None and any(_same_place(options.output, path) for path in paths):
         raise UsageError(f"--output {options.output} would replace a file of the table")
-    run = _Prediction(model, options, paths, screen)
+    run = _Prediction(model, options, paths)
     with ReadingLine(screen) as line:
         line.name("predicting")
         line.follow(run.table)
@@ -87,7 +87,6 @@ class _Prediction:
         model: TableModel,
         options: argparse.Namespace,
         paths: Sequence[str],
-        screen: Screen,
     ) -> None:
         self.model, self.options = model, options
         everything = FileRows.list_names(paths)

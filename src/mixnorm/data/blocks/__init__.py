@@ -1,5 +1,5 @@
 """Tables of row blocks: data that need not fit into memory, and sums over their rows.
 
-Open ``table.py`` first. Sources say where rows lie, executors who computes, ``sums`` how results
-add up. The package imports no other room.
+Open ``table.py`` first. A source reads rows, an executor runs tasks on them, and ``sums`` adds up
+the results. The package imports no other room.
 """

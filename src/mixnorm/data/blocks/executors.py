@@ -1,4 +1,4 @@
-"""Executors: who computes the parts of a sum. All give the same bits."""
+"""Executors, which compute the parts of a sum. All give the same bits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mixnorm._threads import one_thread
 class Executor(Protocol):
     """What a table asks of an executor."""
 
-    #: Whether tasks run in other processes, so that sources travel.
+    #: Whether tasks run on workers, to which sources are sent.
     remote: bool
 
     @property
@@ -49,7 +49,7 @@ class ThreadExecutor:
         self.n_workers = count_processors() if n_workers is None else int(n_workers)
 
     def run(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
-        """Yield the results in order. An error or an interrupt ends the tasks not begun."""
+        """Yield the results in order. An error or an interrupt cancels the tasks that wait."""
         # A block is small: a second thread of BLAS would not help, and may change the last bits.
         with one_thread():
             if self.n_workers == 1 or len(tasks) == 1:

@@ -65,7 +65,8 @@ class Kept:
     limit : int
         Bytes of rows to hold in memory; the rows of further blocks are in files, one per block.
     folder : str, optional
-        Where to make the folder of these files; the system's folder for such files by default.
+        Where to make the folder of these files; the system's folder for temporary files by
+        default.
     """
 
     def __init__(self, limit: int, folder: str | None = None) -> None:
@@ -103,11 +104,6 @@ class Kept:
                 folder = self._given or _FOLDER.get("folder")
                 self._place = OwnFolder("mixnorm-rows-", folder)
             return self._place.path / "{}.{}".format(*name)
-
-    @property
-    def bytes_on_disk(self) -> int:
-        """Bytes in files."""
-        return sum(block.bytes_on_disk for block in list(self._blocks.values()))
 
     def clear(self) -> None:
         """Forget all, and delete the files."""
@@ -157,12 +153,6 @@ class _KeptBlock:
         self._path: Path | None = None
         self._named: dict[Hashable, np.ndarray] = {}
         self.lock = threading.RLock()
-
-    @property
-    def bytes_on_disk(self) -> int:
-        """Bytes in the file of the block."""
-        with self.lock:
-            return self._path.stat().st_size if self._path is not None else 0
 
     def missing(self, keys: Sequence[Hashable]) -> list[Hashable]:
         """Return the keys whose rows are not kept."""

@@ -44,7 +44,7 @@ def from_arrays(X: Any, y: Any = None, sample_weight: Any = None, **options: Any
 
 
 def find_table(X: Any, y: Any = None, sample_weight: Any = None) -> BlockTable | None:
-    """Return what an estimator is given as a table of blocks; None if it is plain arrays.
+    """Return the data of an estimator as a table of blocks, or None for arrays in memory.
 
     Dask arrays and data frames become one. A table has its own targets and weights.
     """
@@ -118,11 +118,15 @@ def _as_columns(X: Any) -> tuple[Any, tuple[str, ...] | None]:
     """Return columns as an array or a CSR matrix of numbers, and their names where all have one."""
     names = None
     if is_sparse(X):
-        X = X.tocsr()
+        given, X = X, X.tocsr()
+        # Sums over the squares or the places of entries take each stored one as a whole.
+        if not X.has_canonical_format:
+            X = X.copy() if X is given else X
+            X.sum_duplicates()
     elif not is_numpy(X):
-        given = list(getattr(X, "columns", []))
-        if given and all(isinstance(name, str) for name in given):
-            names = tuple(given)
+        columns = list(getattr(X, "columns", []))
+        if columns and all(isinstance(name, str) for name in columns):
+            names = tuple(columns)
         # pandas would make objects of columns of several types.
         is_pandas = hasattr(X, "iloc") and X.ndim == 2
         X = X.to_numpy(frame_dtype(X), na_value=np.nan) if is_pandas else np.asarray(X)

@@ -17,9 +17,10 @@ _Item = TypeVar("_Item")
 
 
 def read_ahead(items: Generator[_Item, None, None]) -> Iterator[_Item]:
-    """Yield items, the next of which another thread makes meanwhile.
+    """Yield items while another thread makes the next one.
 
-    An error comes where its item would. The thread ends with the iteration, also if that is left.
+    An error comes where its item would. The thread ends with the iteration, also if the caller
+    leaves it early.
 
     Examples
     --------

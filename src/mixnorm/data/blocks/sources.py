@@ -90,16 +90,17 @@ class Source:
         return [range(place, place + 1) for place in range(len(blocks))]
 
     def part(self, rows: slice) -> Source:
-        """Return a source with the same numbers of rows that travels to a worker with each task.
+        """Return the source that is sent to a worker with a task on these rows.
 
-        Where rows are costly to send, it holds none, and :meth:`deliver` sends those needed.
+        Rows keep their numbers. Where rows are costly to send, it holds none, and :meth:`deliver`
+        sends those that the worker lacks.
         """
         return self
 
     def deliver(self, rows: slice, request: Request) -> tuple[Source, list[Any]]:
-        """Return a source with what a request asks for, and Dask objects that it needs computed.
+        """Return a source with the rows of a request, and Dask objects to compute for it.
 
-        On the worker, :meth:`receive` takes what is computed.
+        On the worker, :meth:`receive` takes the computed values.
         """
         return self, []
 
@@ -239,8 +240,8 @@ class SentRows(AbsentRows):
 def split_by_starts(starts: np.ndarray, blocks: Sequence[slice], n_workers: int) -> list[range]:
     """Return ranges of blocks whose first rows lie in the same stretch between two starts.
 
-    So no stretch is read by two tasks, but for rows that a block before it takes. Where there are
-    fewer stretches than workers, several workers read each.
+    No stretch is then read by two tasks, except where a block begins in the stretch before it.
+    Where there are fewer stretches than workers, several workers read each.
     """
     firsts = np.array([block.start for block in blocks], dtype=np.int64)
     groups = np.searchsorted(starts, firsts, side="right")
@@ -254,7 +255,7 @@ def split_by_starts(starts: np.ndarray, blocks: Sequence[slice], n_workers: int)
 
 
 def join_blocks(parts: Sequence[np.ndarray], dtype: np.dtype[Any]) -> np.ndarray:
-    """Join dense rows to an array whose columns lie together."""
+    """Join dense rows into an array with contiguous columns."""
     width = parts[0].shape[1]
     joined = np.empty((width, sum(len(part) for part in parts)), dtype=dtype)
     start = 0

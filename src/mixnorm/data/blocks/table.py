@@ -44,9 +44,9 @@ class Block:
     #: The number of the block, and its rows.
     number: int
     rows: slice
-    #: The columns that were asked for: an array whose columns lie together, or a CSR matrix.
+    #: The columns that were asked for: an array, or a CSR matrix.
     X: Any
-    #: The targets, as the recipe makes them.
+    #: The targets, as the recipe makes them, or as they are in the source.
     y: Any
     #: The weights of the rows; None where the table has none.
     weight: np.ndarray | None
@@ -133,7 +133,7 @@ def run_task(task: _Task) -> _PartialSum:
         KeptRows(recipe, kept, kind, numbers)
         for recipe, kind in ((task.recipe, "rows"), (task.codes, "codes"))
     )
-    # A single recipe decides what is kept of the targets; without one they are as they come.
+    # Targets are kept as a recipe makes them; without one they are read for each sum.
     target = None if isinstance(task.target, bool) else task.target
     name = None if target is None else ("target", target.key)
     want_target = bool(task.target)
@@ -199,14 +199,17 @@ class BlockTable:
         Rows of a block; 65,536 by default, or fewer for tables with many columns. Sums depend on it
         in their last bits, and on nothing else.
     memory : int or str
-        Memory for rows, such as ``"1 GiB"``; each process of a cluster may take so much.
-    executor : int, dask.distributed.Client or None
-        Who computes: a number of threads, or a Dask cluster. None takes the active client, and else
-        a thread per processor.
-    folder : str, optional
-        Where to put files of rows that do not fit into memory.
-    checkpoint : str, optional
-        A file that greedy learners write after each round. The same call then goes on from it.
+        Memory for rows, such as ``"1 GiB"``; each process of a cluster may use this much.
+    executor : int, dask.distributed.Client, str or None
+        What computes the sums: a number of threads of this process, or a Dask cluster, given by its
+        client or by the address of its scheduler. None takes the active client if there is one, and
+        else a thread per processor.
+    folder : path-like, optional
+        Where to put files of rows that do not fit into memory; by default the system's folder for
+        temporary files.
+    checkpoint : path-like, optional
+        A file that ShareBoost writes after each round. The same call then goes on from it. Other
+        learners do not write it.
     """
 
     def __init__(
@@ -274,7 +277,7 @@ class BlockTable:
         return self._reads.full
 
     def executor(self) -> Executor:
-        """Return who computes the sums."""
+        """Return the executor that computes the sums."""
         return as_executor(self._executor)
 
     def sum(
@@ -360,7 +363,7 @@ class BlockTable:
     def iterate(self, columns: ColumnChoice = ALL_COLUMNS, target: bool = False) -> Iterator[Block]:
         """Yield the blocks in order, while the next one is read.
 
-        At most a few are in memory. A cluster reads them where its workers are, a few ahead.
+        At most a few are in memory. On a cluster its workers read them, a few ahead.
 
         Parameters
         ----------
@@ -455,7 +458,7 @@ class BlockTable:
         return tasks
 
     def _ranges(self, executor: Executor) -> list[range]:
-        """Return ranges of blocks, one per task: as the source has them, joined where many."""
+        """Return the blocks of each task: those that the source reads together, or more."""
         n_workers = executor.n_workers
         ranges = self.source.ranges(self._blocks, n_workers)
         # A few tasks per worker: with many, a cluster would spend its time on handing them out.

@@ -153,7 +153,7 @@ def choose(
         allowed = limits.allowance(pool, support.blocks, paced=True)
         choices = _rank_choices(support, refine, _find_candidates(support, scan, allowed))
     if count > 1 and choices:
-        # Later atoms come in without a scan of their own, and are judged by this promise then.
+        # Later atoms come in without a scan of their own, and are compared by this promise then.
         return [
             replace(each, promise=_compute_joint_gain(support, each)) for each in choices[:count]
         ]

@@ -188,7 +188,7 @@ class BaseShareBoost(
         blocks = pool.prepare_blocks(bound, scale=scale, fit_intercept=intercept)
         moments, sample = found.data.statistics, found.data.sample
         facts = (moments.low, moments.high, moments.mean, moments.deviation)
-        facts += (sample.X, sample.weight, found.target.sample)
+        facts += (sample.X, sample.weight, found.target.sample, found.survey.target)
         return _Training(
             blocks, found.target, n_outputs, found.weight, found.n_rows, outputs, facts
         )

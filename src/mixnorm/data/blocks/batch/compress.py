@@ -67,7 +67,7 @@ def compress(
     table : BlockTable
         The table, with targets that are numbers.
     survey : Survey
-        What one pass has found, with :class:`OutputFacts` as the facts of the targets.
+        The results of one pass, with :class:`OutputFacts` as the facts of the targets.
     centred : bool
         Measure columns and targets about their means, as with an intercept.
     weight : array of shape (n_rows,), optional

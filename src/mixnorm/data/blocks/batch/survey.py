@@ -29,7 +29,7 @@ WeighRows = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What one pass over a table has found.
+    """The results of one pass over a table.
 
     Attributes
     ----------
@@ -72,8 +72,8 @@ def survey(
         The dtype to work in: numbers that are not finite in it are an error.
     target : callable, optional
         Makes facts of the targets of a block and of its weights (or None), such as
-        :func:`label_facts`. It can be pickled. What it raises with :class:`RowError` is told with
-        the place in the table.
+        :func:`label_facts`. It can be pickled. A :class:`RowError` that it raises becomes an
+        error that names the place in the table.
     join_targets : callable, optional
         Joins the facts of two parts of the table, of which the first has the earlier rows.
     samples : tuple of arrays of int
@@ -256,7 +256,7 @@ class Moments:
     def join(self, other: Moments) -> Moments:
         """Return the statistics of both (Chan, Golub and LeVeque)."""
         whole = self.weight + other.weight
-        if not np.isfinite(whole):  # told when all is joined
+        if not np.isfinite(whole):  # reported when all is joined
             return replace(self, weight=whole)
         mine, its = self.weight / whole, other.weight / whole
         # The root first: the difference of two means may overflow, half of it does not.

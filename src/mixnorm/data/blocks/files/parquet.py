@@ -156,7 +156,7 @@ class ParquetSource(Source):
                 at = stop
             yield RowBlock(
                 None if features is None else columns.T,
-                self._join_targets(found, n) if request.target else None,
+                self._join_targets(found) if request.target else None,
                 self._join_weights(found) if request.weight else None,
             )
 
@@ -166,7 +166,7 @@ class ParquetSource(Source):
             return list(known[columns])
         return [known[place] for place in np.asarray(columns, dtype=np.intp)]
 
-    def _join_targets(self, found: dict[str, list[np.ndarray]], n: int) -> np.ndarray | None:
+    def _join_targets(self, found: dict[str, list[np.ndarray]]) -> np.ndarray | None:
         """Return the targets of a block."""
         if not self.has_target:
             return None

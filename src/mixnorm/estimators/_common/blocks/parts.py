@@ -68,10 +68,10 @@ def score_parts(method: _Method) -> _Method:
             found, y, sample_weight = compute(lazy, *given)
         else:
             return method(estimator, X, y, sample_weight)
-        judge = copy.copy(estimator)
+        scorer = copy.copy(estimator)
         # Every prediction is made from scores; these are known now, for rows that are not needed.
-        judge.__dict__["_scores"] = lambda rows: found
-        return method(judge, np.broadcast_to(0.0, (len(found), 1)), y, sample_weight)
+        scorer.__dict__["_scores"] = lambda rows: found
+        return method(scorer, np.broadcast_to(0.0, (len(found), 1)), y, sample_weight)
 
     return cast("_Method", call)
 
