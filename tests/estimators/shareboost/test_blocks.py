@@ -178,6 +178,24 @@ def test_a_sample_chooses_as_all_rows_do(rule, many_rows, monkeypatch):
     assert tables[0].full_reads < tables[1].full_reads
 
 
+@pytest.mark.parametrize("count", [300, 18_000])
+def test_rows_of_weight_zero_are_not_sampled(count, many_rows, monkeypatch):
+    """A sample of all rows would show few of those that count."""
+    monkeypatch.setattr(blocks_module, "_LEAST_ROWS_TO_SCREEN", 0)
+    X, y = many_rows
+    weight = np.zeros(len(X))
+    used = np.sort(np.random.default_rng(0).choice(len(X), count, replace=False))
+    weight[used] = np.random.default_rng(1).uniform(0.5, 1.5, count)
+    table = from_arrays(X, y, weight, block_rows=4096)
+    rows = blocks_module.draw_rows(table)
+    assert len(rows) == 1
+    assert all(np.isin(each, used).all() and np.all(np.diff(each) > 0) for each in rows)
+    blocks = ShareBoostClassifier(5).fit(table)
+    alone = ShareBoostClassifier(5).fit(from_arrays(X[used], y[used], weight[used]))
+    assert blocks.selected_.tolist() == alone.selected_.tolist()
+    assert np.allclose(objective(blocks), objective(alone), rtol=1e-4)
+
+
 def test_a_column_of_spikes_is_fitted(many_rows):
     """The sample sees few of its rows, so that its curvature is taken from all rows."""
     X, y = many_rows

@@ -41,7 +41,7 @@ def make_screen(X, rows, centred, kind):
     known = found if centred else found.about_zero()
     usable = known.high > known.low
     divisors = np.where(usable, known.deviation, np.inf)
-    sample = RowSample(rows, kind(X[rows]), np.full(len(rows), 1 / len(rows)))
+    sample = RowSample(rows, kind(X[rows]), np.full(len(rows), 1 / len(rows)), len(X))
     return ColumnScreen(sample, known, divisors, centred, N), known, divisors
 
 

@@ -154,7 +154,7 @@ def bound_edges(table, model, most):
     from mixnorm.pools.blocks.stumps import bind_stumps
 
     total = table.sum(_total)
-    sample = RowSample(np.arange(2), np.zeros((2, 1)), np.full(2, 0.5))
+    sample = RowSample(np.arange(2), np.zeros((2, 1)), np.full(2, 0.5), 2)
     data = BlockData(table, None, np.dtype(float), sample, RowShares(total))
     bound = bind_stumps(data, most, True)
     _, threshold = model.path_["feature"][0]

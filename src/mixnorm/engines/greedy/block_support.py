@@ -114,7 +114,7 @@ class BlockSupport(Correction):
         #: The chosen columns on the sample, one per row, below a row of ones for the intercept.
         self.design: Any = np.ones((self.size, weight.shape[0]), dtype=weight.dtype)
         self._scanned: tuple[int, Any] | None = None
-        self._whole_sample = weight.shape[0] == pool.table.shape[0]
+        self._whole_sample = weight.shape[0] == pool.data.sample.population
         self._screen: _ScreenRows | None = None
         if pool.data.screen is not None:
             shares = pool.data.screen.weight

@@ -38,7 +38,10 @@ _ROWS_TO_SAMPLE = 16_384
 _ROWS_TO_SCREEN, _LEAST_ROWS_TO_SCREEN = 1 << 17, 1 << 17
 # Tables with more columns are not compressed: the moments would cost more than the rounds.
 _WIDTH_TO_COMPRESS = 512
-# Share of the memory that these rows may take.
+# Where less than this share of the rows has a positive weight, rows are drawn from these alone: of
+# all rows, a sample would show too few that count.
+_SHARE_USED = 0.5
+# Share of the memory that the rows that rank columns may take.
 _SHARE_FOR_SAMPLES = 0.125
 
 
@@ -172,8 +175,17 @@ class _ClassWeights:
 
 
 def draw_rows(table: BlockTable) -> tuple[np.ndarray, ...]:
-    """Return the numbers of the rows for second derivatives, and of those that rank columns."""
-    n = table.shape[0]
+    """Return the numbers of the rows for second derivatives, and of those that rank columns.
+
+    They are drawn from the rows of positive weight where these are few, and else from all.
+    """
+    used = find_used_rows(table)
+    found = _draw(table, table.shape[0] if used is None else used.size)
+    return found if used is None else tuple(used.take(each) for each in found)
+
+
+def _draw(table: BlockTable, n: int) -> tuple[np.ndarray, ...]:
+    """Return samples of the numbers below ``n``, the number of rows to draw from."""
     generator = np.random.default_rng(0)
     if n < _ROWS_TO_SAMPLE:
         return (np.arange(n),)
@@ -184,6 +196,47 @@ def draw_rows(table: BlockTable) -> tuple[np.ndarray, ...]:
     if screen < len(bends) or n < _LEAST_ROWS_TO_SCREEN:
         return (bends,)
     return bends, np.sort(generator.choice(n, screen, replace=False))
+
+
+@dataclass(frozen=True, eq=False)
+class UsedRows:
+    """The rows of positive weight, as a bit for each row, by blocks."""
+
+    blocks: list[slice]
+    bits: list[np.ndarray]
+
+    @property
+    def size(self) -> int:
+        """Number of rows of positive weight."""
+        return sum(int(np.unpackbits(each).sum()) for each in self.bits)
+
+    def take(self, places: np.ndarray) -> np.ndarray:
+        """Return the numbers of the rows at some places among those used, both rising."""
+        found, first = [], 0
+        for rows, bits in zip(self.blocks, self.bits, strict=True):
+            own = rows.start + np.flatnonzero(np.unpackbits(bits))
+            ends = np.searchsorted(places, [first, first + len(own)])
+            found.append(own[places[slice(*ends)] - first])
+            first += len(own)
+        return np.concatenate(found)
+
+
+def find_used_rows(table: BlockTable) -> UsedRows | None:
+    """Return the rows of positive weight; None unless they are a small share of many rows."""
+    n = table.shape[0]
+    if not table.source.has_weight or n < _ROWS_TO_SAMPLE:
+        return None
+    found = UsedRows(table.blocks, [bits for _, bits in table.scan(_mark_used)])
+    return found if 0 < found.size < _SHARE_USED * n else None
+
+
+def _mark_used(block: Any) -> np.ndarray:
+    # Weights that are no weights are an error of the survey, which comes next.
+    try:
+        weight = np.asarray(block.weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        weight = np.ones(block.size)
+    return np.packbits(weight > 0.0)
 
 
 def train_on_labels(
@@ -226,9 +279,10 @@ def _train(
     factors: np.ndarray | None,
     dtype: np.dtype[Any],
 ) -> BlockTraining:
-    numbers = draw_rows(table)
+    numbers, used = draw_rows(table), find_used_rows(table)
+    population = table.shape[0] if used is None else used.size
     samples = [
-        _stand_for_all(table, rows, sample, recipe, total, factors, dtype)
+        _stand_for_all(population, rows, sample, recipe, total, factors, dtype)
         for rows, sample in zip(numbers, found.samples, strict=True)
     ]
     screened = len(samples) > 1
@@ -242,7 +296,7 @@ def _train(
 
 
 def _stand_for_all(
-    table: BlockTable,
+    population: int,
     rows: np.ndarray,
     sample: RowBlock,
     recipe: Any,
@@ -252,7 +306,7 @@ def _stand_for_all(
 ) -> RowSample:
     """Return rows of a table with weights such that sums over them stand for sums over all."""
     weight = greedy.weigh_rows(recipe.make(sample.y), sample.weight, factors, len(rows))
-    weight = weight * (table.shape[0] / len(rows) / total)
+    weight = weight * (population / len(rows) / total)
     # By columns, which are taken one by one.
     X = sample.X.tocsc() if is_sparse(sample.X) else np.asarray(sample.X)
     idle = weight == 0.0
@@ -262,4 +316,4 @@ def _stand_for_all(
             X.data[idle[X.indices]] = 0
         else:
             X[idle] = 0
-    return RowSample(rows, X.astype(dtype, copy=False), weight.astype(dtype))
+    return RowSample(rows, X.astype(dtype, copy=False), weight.astype(dtype), population)

@@ -23,7 +23,7 @@ from mixnorm.pools.base import PreparedPool
 
 @dataclass(frozen=True, eq=False)
 class RowSample:
-    """Some rows of a table in memory, which stand for all.
+    """Some rows of a table in memory, which stand for all that count.
 
     Parameters
     ----------
@@ -33,11 +33,14 @@ class RowSample:
         The columns.
     weight : ndarray of shape (n,)
         Weights that sum to about one: those of the rows, divided by the share of rows drawn.
+    population : int
+        The number of rows that they were drawn from. All others have weight zero.
     """
 
     rows: np.ndarray
     X: Any
     weight: np.ndarray
+    population: int
 
 
 @dataclass(frozen=True, eq=False)

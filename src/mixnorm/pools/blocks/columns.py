@@ -128,7 +128,7 @@ class BlockColumns(BlockPool, PreparedColumns):
         )  # fmt: skip
         self._screen: ColumnScreen | None = None
         if data.screen is not None:
-            n_rows = data.table.shape[0]
+            n_rows = data.screen.population
             self._screen = ColumnScreen(
                 data.screen, statistics, self._divisors, fit_intercept, n_rows
             )

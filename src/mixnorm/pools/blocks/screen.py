@@ -35,7 +35,7 @@ class ColumnScreen:
     centred : bool
         Whether columns are measured from their means.
     n_rows : int
-        Number of rows of the table.
+        Number of rows that the sample was drawn from.
     """
 
     def __init__(
