@@ -182,7 +182,7 @@ def refuse(result, code, *parts):
         (["parts", "--format", "csv"], 2, ["--format csv"]),
         (["parts", "--pool", "boxes"], 2, ["--pool boxes needs the table in memory"]),
         (["parts", "--cluster", "host"], 2, ["tcp://127.0.0.1:8786"]),
-        (["parts/*.csv"], 1, ["holds no Parquet files"]),
+        (["parts/*.csv"], 1, ["matches no Parquet files"]),
         (["nowhere/*.parquet"], 1, ["nowhere/*.parquet matches no Parquet files"]),
         (["parts", "--checkpoint", "no/run.ckpt"], 2, ["there is no folder"]),
         (["parts", "--checkpoint", "m.x", "--model", "m.x"], 2, ["would replace the"]),

@@ -42,7 +42,7 @@ def test_every_option_is_checked_documented_and_known_to_the_engine():
     assert list(OPTION_KINDS) == NAMES
     documented = re.findall(r"^    (\w+) : .*default=", GreedyOptions.__doc__, re.M)
     assert documented == NAMES
-    assert {*NAMES} - {"scale"} <= {*inspect.signature(greedy.select).parameters}
+    assert {*NAMES} - {"scale", "scan"} <= {*inspect.signature(greedy.select).parameters}
 
 
 @pytest.mark.parametrize("estimator", [*SHAREBOOST, OneVsRestGreedy])

@@ -53,6 +53,7 @@ def scale(client, count):
     """Give the cluster so many workers."""
     client.cluster.scale(count)
     wait_until(lambda: len(client.nthreads()) == count)
+    find_executor(client).look_again()  # it remembers the workers for half a second
 
 
 @pytest.fixture(scope="module")
