@@ -197,7 +197,7 @@ class BlockTable:
         Where the rows come from.
     block_rows : int, optional
         Rows of a block; 65,536 by default, or fewer for tables with many columns. Sums depend on it
-        in their last bits, and on nothing else.
+        in their last bits, but not on the executor or the memory.
     memory : int or str
         Memory for rows, such as ``"1 GiB"``; each process of a cluster may use this much.
     executor : int, dask.distributed.Client, str or None
