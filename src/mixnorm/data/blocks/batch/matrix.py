@@ -100,9 +100,12 @@ class BlockMatrix(BaseMatrix):
         """
         if array.nbytes <= _SHARE_OF_ARRAY * self.table.memory:
             return array
+        # A folder that takes files, or the error of one that does not.
+        own = OwnFolder("mixnorm-arrays-", self.table.folder)
         # Output by output in memory, as scores lie: the transposed array is written row by row.
-        with tempfile.TemporaryFile(prefix="mixnorm-arrays-", dir=self.table.folder) as file:
+        with tempfile.TemporaryFile(dir=own.path) as file:
             mapped = np.memmap(file, dtype=array.dtype, mode="w+", shape=array.T.shape)
+        own.delete()
         mapped[...] = array.T
         return np.asarray(mapped).T
 
