@@ -42,7 +42,7 @@ for part in range(3):
 options = {"target": "label", "block_rows": 4096, "memory": "100 MB"}
 alone = ShareBoostClassifier(8).fit(read_parquet(folder.name, executor=1, **options))
 
-cluster = LocalCluster(2, threads_per_worker=1, processes=False, dashboard_address=":0")
+cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0")
 with cluster, Client(cluster):
     table = read_parquet(folder.name, **options)
     together = ShareBoostClassifier(8).fit(table)

@@ -5,14 +5,19 @@ A cluster's workers get these with the weights of the model, and return small ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from mixnorm._chunks import row_blocks
 from mixnorm.data import Block, add
 from mixnorm.losses import SmoothLoss
+
+# Bytes of an array of scores: a few of them fit into the second-level cache of a processor.
+_BYTES_IN_CACHE = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +56,25 @@ class RowModel:
         """Return the weights of the rows, as shares of the weight of all rows."""
         weight = weigh_rows(block.y, block.weight, self.class_weight, block.size)
         return np.asarray(weight / self.total, dtype=self.dtype)
+
+    def cut(self, block: Block) -> Iterator[Block]:
+        """Yield parts of a block that are small enough for arrays of scores to stay in the cache.
+
+        Workers on several processors then do not wait for the memory that they share.
+        """
+        each = len(self.intercept) * self.dtype.itemsize
+        for part in row_blocks(block.size, _BYTES_IN_CACHE, each):
+            rows = slice(block.rows.start + part.start, block.rows.start + part.stop)
+            y, weight, made = block.y[part], block.weight, block.made
+            yield replace(
+                block,
+                rows=rows,
+                X=None,
+                y=y,
+                weight=None if weight is None else weight[part],
+                made=None if made is None else made[:, part],
+                codes=None,
+            )
 
     def evaluate(self, block: Block) -> tuple[float, np.ndarray, Any, np.ndarray]:
         """Return loss, residual, encoded targets and weights of the rows of a block."""
@@ -110,6 +134,9 @@ class Evaluate:
 
     def __call__(self, block: Block) -> tuple[Any, ...]:
         """Return the attributes of the evaluation of a block."""
+        return functools.reduce(join_evaluations, map(self._evaluate, self.model.cut(block)))
+
+    def _evaluate(self, block: Block) -> tuple[Any, ...]:
         value, residual, _, _ = self.model.evaluate(block)
         shape = 0, residual.shape[1]
         gradient = block.made @ residual if self.model.n_columns else np.zeros(shape)
@@ -150,6 +177,10 @@ class Probe:
         Slopes and curvatures have a row for each column, ``sizes @ errors`` and
         ``sizes² @ errors`` (:eq:`touched-loss`) one for each atom.
         """
+        found: tuple[Any, ...] = functools.reduce(add, map(self._probe, self.model.cut(block)))
+        return found
+
+    def _probe(self, block: Block) -> tuple[Any, ...]:
         model, rows = self.model, block.made[self.model.n_columns :]
         _, residual, target, weight = model.evaluate(block)
         errors, squares = np.abs(residual), rows * rows

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from mixnorm._array import Array, ArrayLike, MatrixLike, to_numpy
+from mixnorm._threads import one_thread
 from mixnorm.data import BlockTable, find_table
 from mixnorm.engines import greedy
 from mixnorm.engines.penalties import as_penalty
@@ -167,7 +168,10 @@ class BaseShareBoost(
             self._check_continues(previous, table.shape[1])
         own = table.for_one_fit()
         try:
-            return self._run(self._train_on(own), previous, (table, None, None), progress)
+            # The engine's own products are small. Threads of BLAS go on turning after each, and
+            # would take the processors from the workers.
+            with one_thread():
+                return self._run(self._train_on(own), previous, (table, None, None), progress)
         finally:
             own.forget()
 
