@@ -462,7 +462,7 @@ class BlockTable:
         n_workers = executor.n_workers
         ranges = self.source.ranges(self._blocks, n_workers)
         # A few tasks per worker: with many, a cluster would spend its time on handing them out.
-        most = _TASKS_PER_WORKER * n_workers
+        most = (_TASKS_PER_REMOTE_WORKER if executor.remote else _TASKS_PER_WORKER) * n_workers
         step = max(1, -(-len(ranges) // most))
         parts = [ranges[place : place + step] for place in range(0, len(ranges), step)]
         joined = [range(part[0].start, part[-1].stop) for part in parts]
@@ -508,8 +508,9 @@ class BlockTable:
 
 # Tasks whose blocks a cluster reads ahead, where blocks are wanted in order.
 _MOST_AHEAD = 4
-# Tasks of a sum for each worker: enough that none waits long for the others at the end.
-_TASKS_PER_WORKER = 4
+# Tasks of a sum for each worker: enough that none waits long for the others at the end. Those of
+# other processes cost more to hand out.
+_TASKS_PER_WORKER, _TASKS_PER_REMOTE_WORKER = 4, 2
 
 
 def _keep_block(block: Block) -> Block:
