@@ -127,6 +127,16 @@ class Correction:
         """Return bounds of the gains of atoms of which only bounds of the gradients are known."""
         raise NotImplementedError
 
+    def _places_without(self, atom: Any) -> dict[Any, slice]:
+        """Return the rows of each other atom once those of ``atom`` are gone."""
+        gone = self.blocks[atom]
+        width = gone.stop - gone.start
+        return {
+            name: slice(part.start - width, part.stop - width) if part.start > gone.start else part
+            for name, part in self.blocks.items()
+            if name != atom
+        }
+
     def _make_factor(self) -> CurvatureFactor:
         """Return a new curvature model of the chosen columns."""
         raise NotImplementedError

@@ -148,11 +148,7 @@ class Support(Correction):
         other.size = self.size - width
         other.weights = xp.concat([self.weights[: gone.start, :], self.weights[gone.stop :, :]])
         other._offsets = xp.concat([self._offsets[: gone.start], self._offsets[gone.stop :]])
-        other.blocks = {
-            name: slice(part.start - width, part.stop - width) if part.start > gone.start else part
-            for name, part in self.blocks.items()
-            if name != atom
-        }
+        other.blocks = self._places_without(atom)
         # Removing rows from the middle of a Cholesky factor costs about as much as a new one.
         other._factor = None
         other.rescore()

@@ -336,11 +336,7 @@ class BlockSupport(Correction):
         if self._screen is not None:
             other._screen = replace(self._screen, rows=self._screen.rows[kept])
         del other._rows[atom]
-        other.blocks = {
-            name: slice(part.start - width, part.stop - width) if part.start > gone.start else part
-            for name, part in self.blocks.items()
-            if name != atom
-        }
+        other.blocks = self._places_without(atom)
         other._factor = None
         other.rescore()
         return other

@@ -247,7 +247,7 @@ class _ClusterRun:
         # When a worker last gave a result; its last heartbeat, and when that was new to us.
         self._signs: dict[str, float] = {}
         self._beats: dict[str, tuple[float, float]] = {}
-        # Workers that hang, and when they were last told to restart.
+        # Workers that hang, and the time of the last request to restart each.
         self._hung: dict[str, float] = {}
         self._turn = 0
         now = time.monotonic()
