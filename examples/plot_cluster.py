@@ -28,8 +28,8 @@ weights = np.zeros((30, 4))
 weights[:6] = rng.standard_normal((6, 4)) * np.linspace(1.5, 0.5, 6)[:, None]
 folder = tempfile.TemporaryDirectory()
 for part in range(3):
-    X = rng.standard_normal((20_000, 30)).astype(np.float32)
-    label = np.argmax(X @ weights + rng.gumbel(size=(20_000, 4)), axis=1)
+    X = rng.standard_normal((50_000, 30)).astype(np.float32)
+    label = np.argmax(X @ weights + rng.gumbel(size=(50_000, 4)), axis=1)
     columns = {f"x{j}": X[:, j] for j in range(30)} | {"label": label}
     pq.write_table(pa.table(columns), Path(folder.name) / f"part{part}.parquet")
 
@@ -39,7 +39,7 @@ for part in range(3):
 # The workers of this page are threads too; without ``processes=False`` they are processes, and a
 # script then starts the cluster under ``if __name__ == "__main__":``.
 
-options = {"target": "label", "block_rows": 4096, "memory": "100 MB"}
+options = {"target": "label", "block_rows": 16_384, "memory": "100 MB"}
 alone = ShareBoostClassifier(8).fit(read_parquet(folder.name, executor=1, **options))
 
 cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0")
@@ -52,7 +52,8 @@ print("the same bits:", np.array_equal(alone.coef_, together.coef_))
 
 # %%
 # A path of eight features does not read the table eight times. One pass finds means and deviations.
-# Then a sample of rows ranks the columns, and only those that may be chosen are read.
+# Then, in tables of at least 131,072 rows, a sample of rows ranks the columns, and only those that
+# may be chosen are read.
 
 size = sum(file.stat().st_size for file in Path(folder.name).iterdir())
 print(f"read {table.bytes_read / size:.1f} times the size of the files")
